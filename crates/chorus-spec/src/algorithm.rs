@@ -1,0 +1,128 @@
+//! How the candidates of a decision become an answer.
+
+use crate::{ModelId, Place};
+use std::time::Duration;
+
+/// The algorithm of a decision.
+#[derive(Debug, Clone)]
+pub enum Algorithm {
+    /// One model: the domain's best known, else the first candidate.
+    Static,
+    /// Panel, judge, synthesis.
+    Fusion(Box<FusionSettings>),
+    /// Known to the contract, not supported yet.
+    Unsupported(UnsupportedAlgorithm),
+}
+
+impl Algorithm {
+    /// The contract's type word.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Static => "static",
+            Self::Fusion(_) => "fusion",
+            Self::Unsupported(it) => &it.kind,
+        }
+    }
+}
+
+/// A selector or looper that the contract knows and this version does not run.
+#[derive(Debug, Clone)]
+pub struct UnsupportedAlgorithm {
+    /// The contract's type word.
+    pub kind: String,
+    /// Whether several models would collaborate.
+    pub looper: Option<LooperKind>,
+    /// Where it was written.
+    pub place: Place,
+}
+
+/// The loopers of the contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each name is the contract's own word for the looper")]
+pub enum LooperKind {
+    Confidence,
+    Ratings,
+    ReMoM,
+    Fusion,
+    Workflows,
+}
+
+/// What a failing member or stage does.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnError {
+    /// Go on with what there is.
+    #[default]
+    Skip,
+    /// Fail the request.
+    Fail,
+}
+
+/// `algorithm.fusion`, and what a request's `fusion` plugin may override.
+#[derive(Debug, Clone)]
+pub struct FusionSettings {
+    /// The judge, who also writes the answer; the first surviving panel member when absent.
+    pub judge: Option<ModelId>,
+    /// The panel; the decision's candidates when empty. A name may stand twice (a self-panel).
+    pub panel: Vec<ModelId>,
+    /// Per-member settings.
+    pub overrides: Vec<FusionOverride>,
+    /// Most panel calls at once; all when absent.
+    pub max_concurrent: Option<usize>,
+    /// Cap of each inner call.
+    pub max_completion_tokens: Option<u64>,
+    /// How long the panel (and then the judge) may take.
+    pub round_timeout: Option<Duration>,
+    /// Usable answers that are enough; all of the panel when absent.
+    pub min_successful_responses: Option<usize>,
+    /// Sampling temperature of the panel.
+    pub temperature: Option<f64>,
+    /// Show the judge's analysis in the trace (default true).
+    pub include_analysis: bool,
+    /// Show the panel's answers in the trace (default true).
+    pub include_intermediate_responses: bool,
+    /// What a failing member or judge does (default skip).
+    pub on_error: OnError,
+    /// Own judge prompt, with `{{original}}` and `{{responses}}`.
+    pub analysis_template: Option<String>,
+    /// Own synthesis prompt, with `{{original}}`, `{{responses}}` and `{{analysis}}`.
+    pub synthesis_template: Option<String>,
+    /// Version word of the built-in prompts (default `fusion-v1`).
+    pub judge_prompt_version: String,
+    /// Our extension: with one usable answer, give it as it is instead of going through synthesis (default false).
+    pub single_answer_passthrough: bool,
+}
+
+impl Default for FusionSettings {
+    fn default() -> Self {
+        Self {
+            judge: None,
+            panel: Vec::new(),
+            overrides: Vec::new(),
+            max_concurrent: None,
+            max_completion_tokens: None,
+            round_timeout: None,
+            min_successful_responses: None,
+            temperature: None,
+            include_analysis: true,
+            include_intermediate_responses: true,
+            on_error: OnError::Skip,
+            analysis_template: None,
+            synthesis_template: None,
+            judge_prompt_version: "fusion-v1".to_owned(),
+            single_answer_passthrough: false,
+        }
+    }
+}
+
+/// Settings of one panel member.
+#[derive(Debug, Clone)]
+pub struct FusionOverride {
+    /// The member.
+    pub model: ModelId,
+    /// Its temperature.
+    pub temperature: Option<f64>,
+    /// Its cap.
+    pub max_completion_tokens: Option<u64>,
+}

@@ -1,0 +1,39 @@
+//! The language: a v0.3 configuration file becomes one checked [`Spec`], or all of its problems at once.
+//!
+//! A [`Spec`] is what the rest of the house reads: names resolved, defaults filled, references checked. It knows no
+//! environment, no network and no clock: a `${NAME}` stays a [`Secret`] or a [`Template`] until somebody uses it.
+//!
+//! **Invariant:** whatever `Spec` is handed out has been checked whole; nothing downstream validates it again.
+
+mod algorithm;
+mod decision;
+mod diagnostic;
+mod family;
+mod ids;
+mod projection;
+mod provider;
+mod read;
+mod rule;
+mod signal;
+mod spec;
+
+pub use algorithm::{Algorithm, FusionOverride, FusionSettings, LooperKind, OnError, UnsupportedAlgorithm};
+pub use decision::{Decision, HeaderMutation, ModelRef, Plugin, RequestParams, Strategy};
+pub use decision::{SystemPrompt, SystemPromptMode, ToolsMode, ToolsPlugin};
+pub use diagnostic::{DIAGNOSTIC_CODES, Diagnostic, Severity};
+pub use family::{Family, SignalKey};
+pub use ids::{Digest, MicroUsd, MissingVariable, ModelId, Place, Secret, Template};
+pub use projection::{
+    Calibration, InputSource, Mapping, MappingMethod, MappingOutput, Partition, PartitionSemantics,
+    Projections, Score, ScoreInput, ValueSource,
+};
+pub use provider::{ApiFormat, Backend, Endpoint, Model, ModelCard, Pricing, ReasoningFamily, ReasoningKind};
+pub use read::{Checked, read};
+pub use rule::{Condition, NumericPredicate};
+pub use signal::{
+    Aggregation, ComplexitySignal, ContextSignal, ConversationFeature, ConversationSignal,
+    ConversationSource, DomainSignal, EmbeddingSignal, FeatureKind, KeywordMethod, KeywordOperator,
+    KeywordSignal, LanguageSignal, ModelScore, PrototypeScoring, Signal, SignalKind, StructureFeature,
+    StructureSignal, StructureSource,
+};
+pub use spec::{Entrypoint, Global, Listener, Recipe, Spec};

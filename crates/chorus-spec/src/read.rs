@@ -1,0 +1,102 @@
+//! The reader: the text of a v0.3 file becomes one checked [`Spec`], or all of its problems at once.
+//!
+//! The order is: a located tree; every key against the contract; what is declared by name; what refers to it. Each
+//! section has a reader of its own below this module. It knows no file system, environment or clock.
+//!
+//! **Invariant:** a `Spec` is handed out only when no reader reported an error, so what fails at start fails here.
+
+mod algorithms;
+mod contract;
+mod cursor;
+mod decisions;
+mod globals;
+mod names;
+mod nearest;
+mod order;
+mod plugins;
+mod projections;
+mod providers;
+mod quantity;
+mod recipes;
+mod report;
+mod rules;
+mod signals;
+mod textual;
+mod yaml;
+
+use crate::diagnostic::code;
+use crate::{Diagnostic, Digest, Spec};
+use cursor::Cursor;
+use names::Answerers;
+use report::Report;
+
+/// The version that is read.
+const VERSION: &str = "v0.3";
+
+/// What reading gave: a checked [`Spec`], or the errors that stand against it; warnings either way.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    /// `None` when there is any error.
+    pub spec: Option<Spec>,
+    /// Every problem of the file, in the order of their places.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads a v0.3 file.
+///
+/// Reading never stops at the first problem, except where the text is not YAML at all.
+#[must_use]
+pub fn read(text: &str) -> Checked {
+    let report = Report::default();
+    let spec = yaml::parse(text, &report).map(|tree| {
+        let root = Cursor::root(&tree, &report);
+        contract::check(&root);
+        spec(&root, Digest::of(text.as_bytes()))
+    });
+    let spec = spec.filter(|_| !report.has_errors());
+    Checked {
+        spec,
+        diagnostics: report.into_sorted(),
+    }
+}
+
+fn spec(root: &Cursor<'_>, digest: Digest) -> Spec {
+    check_version(root);
+    let global = globals::read(root);
+    let mut reserved = globals::reserve(root, &global);
+    let entrypoints = recipes::entrypoints(root, &mut reserved);
+    let declared = providers::read(root, &reserved);
+    let answerers = Answerers {
+        models: &declared.models,
+        refused: &declared.refused,
+        reserved: &reserved,
+        has_default: declared.default_model.is_some(),
+    };
+    let recipes = recipes::read(root, globals::strategy(root), &answerers);
+    Spec {
+        digest,
+        listeners: globals::listeners(root),
+        default_model: declared.default_model,
+        default_reasoning_effort: declared.default_reasoning_effort,
+        reasoning_families: declared.reasoning_families,
+        recipes,
+        entrypoints,
+        global,
+        models: declared.models,
+    }
+}
+
+fn check_version(root: &Cursor<'_>) {
+    let help = format!("write `version: {VERSION}` at the top");
+    match root.get("version").map(|at| (at.text(), at)) {
+        None => root.error_help(code::MISSING_KEY, "`version` is missing", help),
+        Some((Some(version), at)) if version != VERSION => {
+            at.error_help(
+                code::BAD_VALUE,
+                format!("this reader takes {VERSION}, not `{version}`"),
+                help,
+            );
+        }
+        Some(_) => {}
+    }
+}

@@ -1,0 +1,270 @@
+//! The algorithm of a decision.
+//!
+//! It knows the models, not how they are called. **Invariant:** a panel and its judge are models; nothing that leads
+//! back to a router or a looper gets in.
+
+use super::cursor::Cursor;
+use super::names::{Answerers, Asker};
+use super::nearest::suggest;
+use crate::diagnostic::code;
+use crate::{
+    Algorithm, Backend, Endpoint, FusionOverride, FusionSettings, LooperKind, ModelId, ModelRef, OnError,
+    UnsupportedAlgorithm,
+};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The type words of the contract, with the looper that a word names.
+const TYPES: [(&str, Option<LooperKind>); 16] = [
+    ("static", None),
+    ("fusion", Some(LooperKind::Fusion)),
+    ("confidence", Some(LooperKind::Confidence)),
+    ("ratings", Some(LooperKind::Ratings)),
+    ("remom", Some(LooperKind::ReMoM)),
+    ("workflows", Some(LooperKind::Workflows)),
+    ("router_dc", None),
+    ("hybrid", None),
+    ("latency_aware", None),
+    ("multi_factor", None),
+    ("automix", None),
+    ("knn", None),
+    ("kmeans", None),
+    ("svm", None),
+    ("mlp", None),
+    ("prompt", None),
+];
+
+const ON_ERROR: [(&str, OnError); 2] = [("skip", OnError::Skip), ("fail", OnError::Fail)];
+/// Greatest sampling temperature of the chat completions API.
+const TEMPERATURE_MOST: f64 = 2.0;
+
+/// Reads the `algorithm` of a decision; `static` when absent.
+pub(super) fn read(
+    decision: &Cursor<'_>,
+    refs: &[ModelRef],
+    answerers: &Answerers<'_>,
+    asker: Asker<'_>,
+) -> Algorithm {
+    let Some(at) = decision.get("algorithm") else {
+        return Algorithm::Static;
+    };
+    let Some(written) = at.required("type") else {
+        return Algorithm::Static;
+    };
+    let known = TYPES
+        .iter()
+        .find(|(word, _)| word.eq_ignore_ascii_case(written.trim()));
+    let Some((kind, looper)) = known.copied() else {
+        let words = TYPES.map(|(word, _)| word);
+        let named = at.get("type").unwrap_or_else(|| at.clone());
+        named.error_help(
+            code::BAD_VALUE,
+            format!("`{written}` is not an algorithm"),
+            suggest(&written, &words, ""),
+        );
+        return Algorithm::Static;
+    };
+    report_idle_blocks(&at, kind);
+    let on_error = at.word("on_error", &ON_ERROR);
+    match kind {
+        "static" => Algorithm::Static,
+        "fusion" => Algorithm::Fusion(Box::new(fusion(&at, refs, on_error, answerers, asker))),
+        _ => {
+            let named = at.get("type").unwrap_or_else(|| at.clone());
+            named.warn(
+                code::NOT_SUPPORTED_YET,
+                format!("the algorithm `{kind}` is known, not supported yet"),
+            );
+            Algorithm::Unsupported(UnsupportedAlgorithm {
+                kind: kind.to_owned(),
+                looper,
+                place: at.place(),
+            })
+        }
+    }
+}
+
+fn report_idle_blocks(at: &Cursor<'_>, kind: &str) {
+    for (key, place, value) in at.entries() {
+        if key != kind && TYPES.iter().any(|(word, _)| *word == key) {
+            let message = format!("the block `{key}` has no effect beside `type: {kind}`");
+            value.say(crate::Severity::Warning, code::UNUSED, place, message, None);
+        }
+    }
+}
+
+fn fusion(
+    algorithm: &Cursor<'_>,
+    refs: &[ModelRef],
+    on_error: Option<OnError>,
+    answerers: &Answerers<'_>,
+    asker: Asker<'_>,
+) -> FusionSettings {
+    let defaults = FusionSettings {
+        on_error: on_error.unwrap_or_default(),
+        ..FusionSettings::default()
+    };
+    let Some(at) = algorithm.get("fusion") else {
+        check_panel(algorithm, &defaults, refs, answerers);
+        return defaults;
+    };
+    let member = Asker {
+        role: "panel",
+        ..asker
+    };
+    let panel_written = at.items("analysis_models");
+    let settings = FusionSettings {
+        judge: at.get("model").and_then(|name| {
+            answerers.model(
+                &name,
+                Asker {
+                    role: "judge",
+                    ..asker
+                },
+            )
+        }),
+        panel: panel_written
+            .iter()
+            .filter_map(|name| answerers.model(name, member))
+            .collect(),
+        overrides: at
+            .items("analysis_overrides")
+            .iter()
+            .filter_map(|it| panel_override(it, answerers, member))
+            .collect(),
+        max_concurrent: size(&at, "max_concurrent"),
+        max_completion_tokens: at.count("max_completion_tokens"),
+        round_timeout: at.count("round_timeout_seconds").map(Duration::from_secs),
+        min_successful_responses: size(&at, "min_successful_responses"),
+        temperature: at.float_in("temperature", 0.0, TEMPERATURE_MOST),
+        include_analysis: at
+            .boolean("include_analysis")
+            .unwrap_or(defaults.include_analysis),
+        include_intermediate_responses: at
+            .boolean("include_intermediate_responses")
+            .unwrap_or(defaults.include_intermediate_responses),
+        on_error: at.word("on_error", &ON_ERROR).unwrap_or(defaults.on_error),
+        analysis_template: template(&at, "analysis_template", &["{{original}}", "{{responses}}"]),
+        synthesis_template: template(
+            &at,
+            "synthesis_template",
+            &["{{original}}", "{{responses}}", "{{analysis}}"],
+        ),
+        judge_prompt_version: at
+            .string("judge_prompt_version")
+            .unwrap_or(defaults.judge_prompt_version),
+        single_answer_passthrough: at
+            .boolean("single_answer_passthrough")
+            .unwrap_or(defaults.single_answer_passthrough),
+    };
+    // A panel that already has an error of its own would only bring on followers.
+    if settings.panel.len() == panel_written.len() {
+        check_panel(&at, &settings, refs, answerers);
+    }
+    settings
+}
+
+fn size(at: &Cursor<'_>, key: &str) -> Option<usize> {
+    at.count(key).and_then(|count| usize::try_from(count).ok())
+}
+
+fn panel_override(at: &Cursor<'_>, answerers: &Answerers<'_>, asker: Asker<'_>) -> Option<FusionOverride> {
+    at.required("model")?;
+    Some(FusionOverride {
+        model: answerers.model(&at.get("model")?, asker)?,
+        temperature: at.float_in("temperature", 0.0, TEMPERATURE_MOST),
+        max_completion_tokens: at.count("max_completion_tokens"),
+    })
+}
+
+fn template(at: &Cursor<'_>, key: &str, placeholders: &[&str]) -> Option<String> {
+    let text = at.string(key).filter(|text| !text.trim().is_empty())?;
+    let holder = at.get(key)?;
+    for placeholder in placeholders
+        .iter()
+        .filter(|placeholder| !text.contains(**placeholder))
+    {
+        holder.warn(
+            code::TEMPLATE_PLACEHOLDER,
+            format!("`{key}` lacks `{placeholder}`"),
+        );
+    }
+    Some(text)
+}
+
+fn check_panel(at: &Cursor<'_>, settings: &FusionSettings, refs: &[ModelRef], answerers: &Answerers<'_>) {
+    let panel: Vec<&ModelId> = if settings.panel.is_empty() {
+        refs.iter().map(|r| &r.model).collect()
+    } else {
+        settings.panel.iter().collect()
+    };
+    if let Some(quorum) = settings
+        .min_successful_responses
+        .filter(|quorum| !panel.is_empty() && *quorum > panel.len())
+    {
+        let named = at.get("min_successful_responses").unwrap_or_else(|| at.clone());
+        let message = format!(
+            "`min_successful_responses` is {quorum}, and the panel has {}",
+            panel.len()
+        );
+        named.error(code::BAD_RANGE, message);
+    }
+    if let Some(judge) = settings.judge.as_ref().filter(|judge| panel.contains(judge)) {
+        let named = at.get("model").unwrap_or_else(|| at.clone());
+        let help = "a judge of another family is less kind to that answer".to_owned();
+        named.warn_help(
+            code::JUDGE_IS_MEMBER,
+            format!("`{judge}` judges a panel that it sits on"),
+            help,
+        );
+    }
+    for (index, it) in settings
+        .overrides
+        .iter()
+        .enumerate()
+        .filter(|(_, it)| !panel.contains(&&it.model))
+    {
+        let place = at
+            .items("analysis_overrides")
+            .into_iter()
+            .nth(index)
+            .unwrap_or_else(|| at.clone());
+        place.warn(
+            code::UNUSED,
+            format!(
+                "`{}` is not on the panel, so its override is never used",
+                it.model
+            ),
+        );
+    }
+    report_twins(at, &panel, answerers);
+}
+
+/// Two names of one backend and one upstream name are one voice counted twice; one name twice is a self-panel.
+fn report_twins(at: &Cursor<'_>, panel: &[&ModelId], answerers: &Answerers<'_>) {
+    let mut voices: BTreeMap<String, &ModelId> = BTreeMap::new();
+    for id in panel {
+        let Some(model) = answerers.models.get(*id) else {
+            continue;
+        };
+        let Some(backend) = model.backends.first() else {
+            continue;
+        };
+        let voice = voice(backend, &model.upstream_name);
+        match voices.get(&voice) {
+            Some(other) if other != id => {
+                let named = at.get("analysis_models").unwrap_or_else(|| at.clone());
+                let message = format!("`{other}` and `{id}` are one model under two names");
+                named.warn(code::SAME_MODEL_TWICE, message);
+            }
+            _ => drop(voices.insert(voice, id)),
+        }
+    }
+}
+
+fn voice(backend: &Backend, upstream_name: &str) -> String {
+    match &backend.endpoint {
+        Endpoint::Http { base_url, .. } => format!("{} {upstream_name}", base_url.as_written()),
+        Endpoint::Local { model } => format!("local {model}"),
+    }
+}
