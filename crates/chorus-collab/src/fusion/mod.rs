@@ -1,0 +1,84 @@
+//! Fusion: a panel answers, a judge compares, one writer answers.
+//!
+//! The stages are files: `panel` asks the members, `judge` compares their answers, `synthesis` writes. It knows
+//! no tokenizer and no clock, and does not count usage: that is the work of [`ModelCalls`].
+//!
+//! **Invariant:** only the synthesis may emit tool calls; whatever a member wrote is shown fenced, as data.
+
+mod analysis;
+mod answers;
+mod compact;
+mod events;
+mod fault;
+mod fence;
+mod finish;
+mod judge;
+mod overlay;
+mod panel;
+mod plan;
+mod plugin;
+mod prompts;
+mod question;
+mod salvage;
+mod synthesis;
+mod trace;
+mod window;
+
+use crate::calls::{Answer, ModelCalls};
+use chorus_wire::ChatRequest;
+use fence::Material;
+use judge::Judge;
+use synthesis::{Writers, Writing};
+
+pub use analysis::{Analysis, Finding, Findings, Stance, Unparsed};
+pub use events::FusionEvents;
+pub use fault::{LoopFault, MemberFailure, PlanFault};
+pub use overlay::FusionOverlay;
+pub use plan::{FusionPlan, MAX_PANEL, SeatOverride};
+pub use prompts::Prompts;
+pub use question::unsupported_param;
+pub use trace::{
+    Compacted, Degradation, FailedModel, FusionTrace, Identical, PanelResponse, Quorum, Stage, StageRow,
+    StageStatus,
+};
+
+/// Answers `ask` by `plan`.
+///
+/// The trace is filled as far as the run came, also when it ends in a fault. The answer is a stream when `ask` wants
+/// one, except for a single answer that is handed through whole.
+///
+/// # Errors
+/// [`LoopFault`]: too few usable answers, a failed stage under `on_error: fail`, no writer, or a prompt that cannot
+/// fit the writer's context window.
+pub async fn fusion(
+    plan: &FusionPlan,
+    ask: &ChatRequest,
+    calls: &dyn ModelCalls,
+    trace: &mut FusionTrace,
+    events: &dyn FusionEvents,
+) -> Result<Answer, LoopFault> {
+    trace.open(plan);
+    events.panel_started(&plan.panel);
+    let gathered = calls.gather(panel::calls(plan, ask), plan.gather_rule()).await;
+    let survivors = panel::admit(plan, gathered, trace)?;
+    events.panel_finished(survivors.len(), plan.panel.len());
+
+    if plan.single_answer_passthrough && survivors.len() == 1 {
+        return synthesis::hand_through(survivors, trace);
+    }
+    let judge = plan.judge_among(&survivors);
+    let material = Material::new(ask, &survivors, plan.panel.len());
+    trace.identical(&material);
+    let analysis = Judge { plan, calls, events }
+        .analyse(&judge, &material, trace)
+        .await?;
+    let writing = Writing {
+        plan,
+        ask,
+        material: &material,
+        analysis: analysis.as_ref(),
+        calls,
+        events,
+    };
+    writing.write(&Writers::new(&judge, &survivors), trace).await
+}
