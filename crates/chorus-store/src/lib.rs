@@ -1,0 +1,20 @@
+//! Run records: one per request, kept in one embedded file.
+//!
+//! This crate knows what a record holds and how it survives a crash. It does not know requests, HTTP, configuration
+//! or where the file lies.
+//!
+//! **Invariant:** a record whose append was acknowledged is there after any stop of the process, clean or not; and a
+//! record has no field for a header, a credential or an address.
+
+mod migrate;
+pub mod record;
+mod rows;
+pub mod sqlite;
+pub mod store;
+
+pub use record::{
+    CallRecord, CallStatus, CheckRecord, Content, ProjectionRecord, Proof, Purpose, RunId, RunRecord,
+    RunStatus, SignalRecord, SignalState,
+};
+pub use sqlite::SqliteRunStore;
+pub use store::{Page, Receipt, RunFilter, RunStore, StoreFault};

@@ -1,0 +1,169 @@
+//! Records as rows: writing one, reading one, and the query behind a list.
+
+use crate::{Page, RunFilter, RunId, RunRecord, StoreFault};
+use rusqlite::types::Value;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params, params_from_iter};
+
+/// Writes one record.
+///
+/// # Errors
+/// [`StoreFault::Duplicate`], or what SQLite says.
+pub(crate) fn insert(connection: &Connection, record: &RunRecord) -> Result<(), StoreFault> {
+    let json = serde_json::to_string(record)?;
+    let mut insert = connection
+        .prepare_cached(
+            "INSERT INTO runs (id, started_at_ms, requested_model, decision, status, spec_digest, record)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )
+        .map_err(|e| fault(&e))?;
+    let row = params![
+        record.id.as_str(),
+        integer(record.started_at_ms),
+        record.requested_model,
+        record.decision,
+        record.status.as_str(),
+        record.spec_digest,
+        json
+    ];
+    match insert.execute(row) {
+        Ok(_) => Ok(()),
+        Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+            Err(StoreFault::Duplicate(record.id.clone()))
+        }
+        Err(e) => Err(fault(&e)),
+    }
+}
+
+/// Reads one record.
+///
+/// # Errors
+/// What SQLite says, or [`StoreFault::Json`].
+pub(crate) fn get(connection: &Connection, id: &RunId) -> Result<Option<RunRecord>, StoreFault> {
+    let mut query = connection
+        .prepare_cached("SELECT record FROM runs WHERE id = ?1")
+        .map_err(|e| fault(&e))?;
+    let json: Option<String> = query
+        .query_row([id.as_str()], |row| row.get(0))
+        .optional()
+        .map_err(|e| fault(&e))?;
+    json.map(|json| Ok(serde_json::from_str(&json)?)).transpose()
+}
+
+/// Reads a page of records, latest first.
+///
+/// # Errors
+/// What SQLite says, or [`StoreFault::Json`].
+pub(crate) fn list(
+    connection: &Connection,
+    filter: &RunFilter,
+    page: &Page,
+) -> Result<Vec<RunRecord>, StoreFault> {
+    let (sql, values) = list_query(filter, page);
+    let mut query = connection.prepare_cached(&sql).map_err(|e| fault(&e))?;
+    let rows = query
+        .query_map(params_from_iter(values), |row| row.get::<_, String>(0))
+        .map_err(|e| fault(&e))?;
+    rows.map(|json| Ok(serde_json::from_str(&json.map_err(|e| fault(&e))?)?))
+        .collect()
+}
+
+fn list_query(filter: &RunFilter, page: &Page) -> (String, Vec<Value>) {
+    let text = |text: &String| Value::from(text.clone());
+    let conditions = [
+        ("decision =", filter.decision.as_ref().map(text)),
+        ("requested_model =", filter.requested_model.as_ref().map(text)),
+        (
+            "status =",
+            filter
+                .status
+                .map(|status| Value::from(status.as_str().to_owned())),
+        ),
+        ("spec_digest =", filter.spec_digest.as_ref().map(text)),
+        (
+            "started_at_ms >=",
+            filter.since_ms.map(|since| Value::from(integer(since))),
+        ),
+        (
+            "id <",
+            page.before.as_ref().map(|id| Value::from(id.as_str().to_owned())),
+        ),
+    ];
+    let mut sql = "SELECT record FROM runs".to_owned();
+    let mut values = Vec::new();
+    for (condition, value) in conditions {
+        let Some(value) = value else { continue };
+        sql.push_str(if values.is_empty() { " WHERE " } else { " AND " });
+        sql.push_str(condition);
+        sql.push_str(" ?");
+        values.push(value);
+    }
+    sql.push_str(" ORDER BY id DESC LIMIT ?");
+    values.push(Value::from(integer(page.limit.clamp(1, 1000) as u64)));
+    (sql, values)
+}
+
+/// SQLite knows signed integers only.
+fn integer(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// What SQLite says, in our words.
+pub(crate) fn fault(error: &rusqlite::Error) -> StoreFault {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreFault::Damaged(error.to_string()),
+        _ => StoreFault::Io(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::migrate::migrate;
+    use std::path::Path;
+
+    #[test]
+    fn each_filter_has_an_index() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, Path::new(":memory:")).unwrap();
+        let word = || Some("x".to_owned());
+        let rows = [
+            (
+                RunFilter {
+                    decision: word(),
+                    ..RunFilter::default()
+                },
+                "runs_by_decision",
+            ),
+            (
+                RunFilter {
+                    requested_model: word(),
+                    ..RunFilter::default()
+                },
+                "runs_by_model",
+            ),
+            (
+                RunFilter {
+                    spec_digest: word(),
+                    ..RunFilter::default()
+                },
+                "runs_by_spec",
+            ),
+            (
+                RunFilter {
+                    status: Some(crate::RunStatus::Ok),
+                    ..RunFilter::default()
+                },
+                "runs_by_status",
+            ),
+        ];
+        for (filter, index) in rows {
+            let (sql, values) = list_query(&filter, &Page::default());
+            let mut query = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let plan = query
+                .query_map(params_from_iter(values), |row| row.get::<_, String>(3))
+                .unwrap();
+            let plan: Vec<String> = plan.map(Result::unwrap).collect();
+            assert!(plan.len() == 1 && plan[0].contains(index), "{plan:?}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Run records in one SQLite file, written by one thread.
+//!
+//! The thread takes what waits in the queue, writes it in one transaction, and acknowledges it after the commit. Reads
+//! pass through the same queue, so that a reader sees everything submitted before it asked. Other processes may read
+//! the file at the same time (write-ahead log).
+//!
+//! **Invariant:** nothing is acknowledged before `COMMIT` returned, with `synchronous = FULL`: a kill of the process
+//! loses nothing acknowledged, and neither does a power cut on a disk that honours flushes.
+
+use crate::migrate::migrate;
+use crate::rows::{self, fault};
+use crate::{Page, Receipt, RunFilter, RunId, RunRecord, RunStore, StoreFault};
+use futures_util::future::BoxFuture;
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+
+/// Most records that wait to be written; further ones wait at [`RunStore::submit`].
+pub const QUEUE: usize = 1024;
+
+/// Most records of one transaction.
+const BATCH: usize = 256;
+
+/// How long another process may hold the file.
+const BUSY: Duration = Duration::from_secs(5);
+
+type Done = oneshot::Sender<Result<(), StoreFault>>;
+
+enum Job {
+    Append(Box<RunRecord>, Done),
+    Ask(Box<dyn FnOnce(&Connection) + Send>),
+}
+
+/// Run records in one SQLite file. Cloning shares the file; it is closed when the last clone is gone and the queue is
+/// written.
+#[derive(Clone)]
+pub struct SqliteRunStore {
+    jobs: mpsc::Sender<Job>,
+}
+
+impl SqliteRunStore {
+    /// Opens the file, creates it (and its folder) when it is not there, and brings an older one to the present
+    /// schema. A new file can be read by its owner only.
+    ///
+    /// # Errors
+    /// [`StoreFault::NotAStore`], [`StoreFault::TooNew`], [`StoreFault::Damaged`], [`StoreFault::Io`].
+    pub fn open(path: &Path) -> Result<Self, StoreFault> {
+        create(path).map_err(|e| StoreFault::Io(format!("{}: {e}", path.display())))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)
+            .map_err(|e| StoreFault::Io(format!("{}: {e}", path.display())))?;
+        Self::over(connection, path)
+    }
+
+    /// A store that is gone with its last clone.
+    ///
+    /// # Errors
+    /// [`StoreFault::Io`].
+    pub fn in_memory() -> Result<Self, StoreFault> {
+        let connection = Connection::open_in_memory().map_err(|e| fault(&e))?;
+        Self::over(connection, Path::new(":memory:"))
+    }
+
+    fn over(mut connection: Connection, path: &Path) -> Result<Self, StoreFault> {
+        connection.busy_timeout(BUSY).map_err(|e| fault(&e))?;
+        migrate(&mut connection, path)?;
+        connection
+            .pragma_update(None, "journal_mode", "WAL")
+            .map_err(|e| fault(&e))?;
+        connection
+            .pragma_update(None, "synchronous", "FULL")
+            .map_err(|e| fault(&e))?;
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        std::thread::Builder::new()
+            .name("run-records".to_owned())
+            .spawn(move || write_all(&connection, queue))
+            .map_err(|e| StoreFault::Io(e.to_string()))?;
+        Ok(Self { jobs })
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Connection) -> Result<T, StoreFault> + Send + 'static,
+    ) -> Result<T, StoreFault> {
+        let (reply, answer) = oneshot::channel();
+        let job = Job::Ask(Box::new(move |connection| {
+            // Nobody waits for the answer any more: nothing to do.
+            let _ = reply.send(question(connection));
+        }));
+        self.jobs.send(job).await.map_err(|_| StoreFault::Closed)?;
+        answer.await.unwrap_or(Err(StoreFault::Closed))
+    }
+}
+
+impl RunStore for SqliteRunStore {
+    fn submit(&self, record: RunRecord) -> BoxFuture<'_, Result<Receipt, StoreFault>> {
+        Box::pin(async move {
+            let (done, receipt) = oneshot::channel();
+            let job = Job::Append(Box::new(record), done);
+            self.jobs.send(job).await.map_err(|_| StoreFault::Closed)?;
+            Ok(Receipt(receipt))
+        })
+    }
+
+    fn get(&self, id: &RunId) -> BoxFuture<'_, Result<Option<RunRecord>, StoreFault>> {
+        let id = id.clone();
+        Box::pin(self.ask(move |connection| rows::get(connection, &id)))
+    }
+
+    fn list(&self, filter: RunFilter, page: Page) -> BoxFuture<'_, Result<Vec<RunRecord>, StoreFault>> {
+        Box::pin(self.ask(move |connection| rows::list(connection, &filter, &page)))
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), StoreFault>> {
+        // The queue keeps its order: an answer means that everything before was committed or reported.
+        Box::pin(self.ask(|_| Ok(())))
+    }
+}
+
+/// The thread: until every sender is gone and the queue is empty.
+fn write_all(connection: &Connection, mut queue: mpsc::Receiver<Job>) {
+    let mut batch = Vec::new();
+    while let Some(job) = queue.blocking_recv() {
+        let mut next = Some(job);
+        while let Some(job) = next.take() {
+            match job {
+                Job::Append(record, done) => batch.push((record, done)),
+                Job::Ask(question) => {
+                    commit(connection, &mut batch);
+                    question(connection);
+                }
+            }
+            if batch.len() < BATCH {
+                next = queue.try_recv().ok();
+            }
+        }
+        commit(connection, &mut batch);
+    }
+}
+
+/// Writes the batch in one transaction; each record hears about itself.
+fn commit(connection: &Connection, batch: &mut Vec<(Box<RunRecord>, Done)>) {
+    if batch.is_empty() {
+        return;
+    }
+    let written = connection.unchecked_transaction().and_then(|transaction| {
+        // A record that cannot be written (a duplicate) fails alone: SQLite undoes its statement only.
+        let each: Vec<_> = batch
+            .iter()
+            .map(|(record, _)| rows::insert(&transaction, record))
+            .collect();
+        transaction.commit().map(|()| each)
+    });
+    match written {
+        Ok(each) => {
+            for ((_, done), outcome) in batch.drain(..).zip(each) {
+                tell(done, outcome);
+            }
+        }
+        Err(error) => {
+            tracing::error!(%error, records = batch.len(), "run records could not be written");
+            for (_, done) in batch.drain(..) {
+                tell(done, Err(fault(&error)));
+            }
+        }
+    }
+}
+
+/// A caller that submitted and left still gets its failure into the log.
+fn tell(done: Done, outcome: Result<(), StoreFault>) {
+    if let Err(Err(error)) = done.send(outcome) {
+        tracing::error!(%error, "a run record was not kept");
+    }
+}
+
+/// Creates an empty file that only its owner can read. SQLite gives its side files the same permissions.
+fn create(path: &Path) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true).append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
+}

@@ -1,0 +1,112 @@
+//! The trait behind which run records are kept, and the words of its questions.
+//!
+//! **Invariant:** `append` returns only when the record survives a stop of the process; a slow disk slows the caller
+//! down ([`RunStore::submit`] waits for room) and never drops a record silently.
+
+use crate::{RunId, RunRecord, RunStatus};
+use futures_util::future::BoxFuture;
+
+/// Why a store did not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreFault {
+    /// The file is not a store of run records.
+    #[error("{path} is not a file of run records: {detail}")]
+    NotAStore {
+        /// Which file.
+        path: String,
+        /// What was found.
+        detail: String,
+    },
+    /// The file was written by a later program.
+    #[error("{path} has schema version {found}; this program knows versions up to {known}")]
+    TooNew {
+        /// Which file.
+        path: String,
+        /// Its version.
+        found: u32,
+        /// The latest known one.
+        known: u32,
+    },
+    /// The file is damaged.
+    #[error("the file of run records is damaged: {0}")]
+    Damaged(String),
+    /// The same id twice.
+    #[error("a run with the id {0} is already kept")]
+    Duplicate(RunId),
+    /// A record that cannot be written as JSON, or a kept one that cannot be read.
+    #[error("the run record is not readable JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Disk full, no permission, locked for too long.
+    #[error("the file of run records cannot be used: {0}")]
+    Io(String),
+    /// The store was closed.
+    #[error("the store of run records is closed")]
+    Closed,
+}
+
+/// Which runs to list; an absent field matches all.
+#[derive(Debug, Default, Clone)]
+pub struct RunFilter {
+    /// The decision that won.
+    pub decision: Option<String>,
+    /// The model name that the client sent.
+    pub requested_model: Option<String>,
+    /// How it ended.
+    pub status: Option<RunStatus>,
+    /// Digest of the configuration.
+    pub spec_digest: Option<String>,
+    /// Started at this time or later, in milliseconds since 1970.
+    pub since_ms: Option<u64>,
+}
+
+/// Which part of a list.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// Most records (1..=1000, clamped; default 50).
+    pub limit: usize,
+    /// Only runs older than this one: the last id of the page before.
+    pub before: Option<RunId>,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self {
+            limit: 50,
+            before: None,
+        }
+    }
+}
+
+/// Waits until a submitted record is safe.
+#[must_use = "a record is safe only when its receipt says so"]
+pub struct Receipt(pub(crate) tokio::sync::oneshot::Receiver<Result<(), StoreFault>>);
+
+impl Receipt {
+    /// Returns when the record is safe.
+    ///
+    /// # Errors
+    /// [`StoreFault`] when it could not be kept.
+    pub async fn safe(self) -> Result<(), StoreFault> {
+        self.0.await.unwrap_or(Err(StoreFault::Closed))
+    }
+}
+
+/// Keeps run records.
+pub trait RunStore: Send + Sync {
+    /// Hands a record over; returns as soon as there is room for it, before it is safe.
+    fn submit(&self, record: RunRecord) -> BoxFuture<'_, Result<Receipt, StoreFault>>;
+
+    /// Keeps a record; returns when it is safe.
+    fn append(&self, record: RunRecord) -> BoxFuture<'_, Result<(), StoreFault>> {
+        Box::pin(async move { self.submit(record).await?.safe().await })
+    }
+
+    /// One record.
+    fn get(&self, id: &RunId) -> BoxFuture<'_, Result<Option<RunRecord>, StoreFault>>;
+
+    /// Records, latest first.
+    fn list(&self, filter: RunFilter, page: Page) -> BoxFuture<'_, Result<Vec<RunRecord>, StoreFault>>;
+
+    /// Returns when everything submitted before is safe or reported as failed.
+    fn flush(&self) -> BoxFuture<'_, Result<(), StoreFault>>;
+}

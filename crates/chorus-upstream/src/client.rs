@@ -1,0 +1,284 @@
+//! The pooled HTTP client: one per process, shared by every dialect.
+//!
+//! It sends one request and hands over the head and body of the answer. It follows no redirect (case E08), adds no
+//! header of the caller's client, and repeats a request in one case only: a pooled connection turned out to be closed
+//! before it gave a single byte (case C16).
+
+use crate::body::{Body, Clock, chain};
+use crate::connect::{Connector, Life, connector};
+use crate::target::header;
+use crate::{Stage, Target, Timeouts, UpstreamFault};
+use bytes::Bytes;
+use chorus_wire::ErrorBody;
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
+use http::{Extensions, Method, Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_util::client::legacy::connect::capture_connection;
+use hyper_util::client::legacy::{Client, Error as ClientError};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Most bytes of an answer's status line and headers that are held while the rest is missing.
+const MAX_HEAD_BYTES: usize = 64 << 10;
+
+/// Most bytes read of an error's body.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+
+/// Headers that belong to the connection, not to the call: a caller's would break or smuggle.
+const CONNECTION_HEADERS: [&str; 10] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// How connections are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientOptions {
+    /// How long an unused connection is kept (default 4 s: below the 5 s after which common Python and Node servers
+    /// close theirs; case C16).
+    pub pool_idle_timeout: Duration,
+    /// Most unused connections kept for one host (default 64).
+    pub max_idle_per_host: usize,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self {
+            pool_idle_timeout: Duration::from_secs(4),
+            max_idle_per_host: 64,
+        }
+    }
+}
+
+/// TLS cannot be set up.
+#[derive(Debug, thiserror::Error)]
+#[error("TLS cannot be set up: {0}")]
+pub struct TlsFault(#[from] rustls::Error);
+
+/// The client. Cloning shares the pool.
+#[derive(Clone)]
+pub struct Upstream {
+    pooled: Client<Connector, Full<Bytes>>,
+    /// Never reuses: for the one retry, which must not meet a second dead connection.
+    fresh: Client<Connector, Full<Bytes>>,
+    reconnects: Arc<AtomicU64>,
+}
+
+impl Upstream {
+    /// A client with its own pool.
+    ///
+    /// # Errors
+    /// [`TlsFault`].
+    pub fn new(options: &ClientOptions) -> Result<Self, TlsFault> {
+        let connector = connector()?;
+        let client = |max_idle: usize| {
+            Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(options.pool_idle_timeout)
+                .pool_max_idle_per_host(max_idle)
+                .http1_max_buf_size(MAX_HEAD_BYTES)
+                .build(connector.clone())
+        };
+        Ok(Self {
+            pooled: client(options.max_idle_per_host),
+            fresh: client(0),
+            reconnects: Arc::new(AtomicU64::new(0)),
+        })
+    }
+
+    /// How often a request was repeated because its pooled connection had died.
+    #[must_use]
+    pub fn reconnects(&self) -> u64 {
+        self.reconnects.load(Ordering::Relaxed)
+    }
+
+    /// Posts JSON; `Ok` when the status is 2xx.
+    pub(crate) async fn post(
+        &self,
+        target: &Target,
+        body: Bytes,
+        headers: &[(String, String)],
+        accept: &'static str,
+        limits: &Timeouts,
+    ) -> Result<Body, UpstreamFault> {
+        let clock = Clock::start(limits);
+        let headers = request_headers(target, headers, accept)?;
+        let ask = || {
+            let mut request = Request::new(Full::new(body.clone()));
+            *request.method_mut() = Method::POST;
+            *request.uri_mut() = target.uri.clone();
+            request.headers_mut().clone_from(&headers);
+            request
+        };
+        match attempt(&self.pooled, ask(), clock).await {
+            Err(Lost { died_idle: true, .. }) => {
+                self.reconnects.fetch_add(1, Ordering::Relaxed);
+                attempt(&self.fresh, ask(), clock)
+                    .await
+                    .map_err(|lost| lost.fault)?
+            }
+            outcome => outcome.map_err(|lost| lost.fault)?,
+        }
+        .accepted()
+        .await
+    }
+}
+
+/// The head of an answer, and its body to come.
+struct Answer {
+    head: http::response::Parts,
+    body: Body,
+}
+
+impl Answer {
+    /// The body, if the status is 2xx and the body is not encoded.
+    async fn accepted(self) -> Result<Body, UpstreamFault> {
+        if !self.head.status.is_success() {
+            let body = self.body.error_body().await;
+            return Err(UpstreamFault::Status {
+                status: self.head.status.as_u16(),
+                body,
+                retry_after: retry_after(&self.head.headers),
+            });
+        }
+        match self.head.headers.get(CONTENT_ENCODING) {
+            Some(encoding) if encoding != "identity" => Err(UpstreamFault::malformed(
+                "it has a content-encoding, which was not asked for",
+            )),
+            _ => Ok(self.body),
+        }
+    }
+}
+
+impl Body {
+    /// The error that a refusal carries, if it can be read.
+    async fn error_body(mut self) -> Option<ErrorBody> {
+        let mut read = Vec::new();
+        while let Ok(Some(bytes)) = self.next().await {
+            read.extend_from_slice(&bytes);
+            if read.len() > MAX_ERROR_BYTES {
+                return None;
+            }
+        }
+        ErrorBody::parse(&read)
+    }
+}
+
+/// An attempt without an answer.
+struct Lost {
+    fault: UpstreamFault,
+    /// The connection was a pooled one that had died before this request.
+    died_idle: bool,
+}
+
+impl From<UpstreamFault> for Lost {
+    fn from(fault: UpstreamFault) -> Self {
+        Self {
+            fault,
+            died_idle: false,
+        }
+    }
+}
+
+async fn attempt(
+    client: &Client<Connector, Full<Bytes>>,
+    mut request: Request<Full<Bytes>>,
+    clock: Clock,
+) -> Result<Answer, Lost> {
+    let mut connection = capture_connection(&mut request);
+    let mut response = pin!(client.request(request));
+    let early = clock
+        .stage(Stage::Connect)
+        .bound(async {
+            tokio::select! {
+                biased;
+                response = &mut response => Some(response),
+                _ = connection.wait_for_connection_metadata() => None,
+            }
+        })
+        .await?;
+    let first_byte = clock.stage(Stage::FirstByte);
+    let response: Result<Response<Incoming>, ClientError> = match early {
+        Some(response) => response,
+        None => first_byte.bound(response).await?,
+    };
+    let (head, body) = response.map_err(|error| lost(&error))?.into_parts();
+    Ok(Answer {
+        head,
+        body: Body::new(body, clock, first_byte),
+    })
+}
+
+fn lost(error: &ClientError) -> Lost {
+    let detail = chain(error);
+    if error.is_connect() {
+        return UpstreamFault::Connect { detail }.into();
+    }
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<hyper::Error>());
+    match source {
+        Some(source) if source.is_parse_too_large() => UpstreamFault::TooLarge {
+            bound: "max_head_bytes",
+            limit_bytes: MAX_HEAD_BYTES,
+        }
+        .into(),
+        Some(source) if source.is_parse() => UpstreamFault::Malformed { detail }.into(),
+        _ => {
+            let mut extras = Extensions::new();
+            if let Some(connection) = error.connect_info() {
+                connection.get_extras(&mut extras);
+            }
+            let died_idle = extras.get::<Life>().is_some_and(Life::died_idle);
+            Lost {
+                fault: UpstreamFault::Transport { detail },
+                died_idle,
+            }
+        }
+    }
+}
+
+/// Ours, then the caller's, then the target's: a target's credential cannot be overwritten.
+fn request_headers(
+    target: &Target,
+    callers: &[(String, String)],
+    accept: &'static str,
+) -> Result<HeaderMap, UpstreamFault> {
+    let mut headers = HeaderMap::with_capacity(callers.len() + target.headers.len() + 3);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static(accept));
+    headers.insert(
+        USER_AGENT,
+        HeaderValue::from_static(concat!("chorus/", env!("CARGO_PKG_VERSION"))),
+    );
+    for (name, value) in callers {
+        let fault = |_| UpstreamFault::Header { name: name.clone() };
+        let (parsed, value) = header(name, value).map_err(fault)?;
+        if CONNECTION_HEADERS.contains(&parsed.as_str()) {
+            return Err(UpstreamFault::Header { name: name.clone() });
+        }
+        headers.insert(parsed, value);
+    }
+    for (name, value) in &target.headers {
+        headers.insert(name, value.clone());
+    }
+    Ok(headers)
+}
+
+/// `retry-after-ms` (Azure, OpenAI), or `Retry-After` in seconds; a date is left out, it would need a wall clock.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
+    let seconds = number("retry-after-ms")
+        .map(|ms| ms / 1000.0)
+        .or_else(|| number(RETRY_AFTER.as_str()))?;
+    Duration::try_from_secs_f64(seconds).ok()
+}

@@ -1,0 +1,127 @@
+//! Connections: TCP without delay, TLS where the URL says so, and a note of whether a connection died unused.
+//!
+//! **Invariant:** HTTP/1.1 only, one request at a time a connection: dropping an answer closes its socket, which every
+//! backend understands as "stop generating" (case A16).
+
+use http::Uri;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::rt::TokioIo;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tower::util::{MapResponse, ServiceExt};
+
+type Socket = MaybeHttpsStream<TokioIo<TcpStream>>;
+
+/// Opens [`Line`]s.
+pub(crate) type Connector = MapResponse<HttpsConnector<HttpConnector>, fn(Socket) -> TokioIo<Line>>;
+
+/// TCP probes keep middleboxes from forgetting a stream whose model thinks for minutes.
+const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// A connector with the web's usual roots of trust.
+///
+/// # Errors
+/// When TLS cannot be set up.
+pub(crate) fn connector() -> Result<Connector, rustls::Error> {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(TCP_KEEPALIVE));
+    let https = HttpsConnectorBuilder::new()
+        .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())?
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(tcp);
+    Ok(ServiceExt::<Uri>::map_response(
+        https,
+        Line::wrap as fn(Socket) -> TokioIo<Line>,
+    ))
+}
+
+/// What is known of a connection's life.
+#[derive(Clone, Default)]
+pub(crate) struct Life {
+    /// A byte was read since the connection was made.
+    answered: Arc<AtomicBool>,
+    /// Something was written, and no byte was read since.
+    waiting: Arc<AtomicBool>,
+}
+
+impl Life {
+    /// Whether it served a request before and gave no byte to the last one: the backend had closed it (case C16).
+    pub(crate) fn died_idle(&self) -> bool {
+        self.answered.load(Ordering::Acquire) && self.waiting.load(Ordering::Acquire)
+    }
+}
+
+/// One connection.
+pub(crate) struct Line {
+    socket: TokioIo<Socket>,
+    life: Life,
+}
+
+impl Line {
+    fn wrap(socket: Socket) -> TokioIo<Self> {
+        TokioIo::new(Self {
+            socket: TokioIo::new(socket),
+            life: Life::default(),
+        })
+    }
+}
+
+impl Connection for Line {
+    fn connected(&self) -> Connected {
+        self.socket.inner().connected().extra(self.life.clone())
+    }
+}
+
+impl AsyncRead for Line {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.socket).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            self.life.answered.store(true, Ordering::Release);
+            self.life.waiting.store(false, Ordering::Release);
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for Line {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.life.waiting.store(true, Ordering::Release);
+        Pin::new(&mut self.socket).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.life.waiting.store(true, Ordering::Release);
+        Pin::new(&mut self.socket).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
