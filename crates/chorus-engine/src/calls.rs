@@ -1,0 +1,297 @@
+//! Model calls of one live request: the [`ModelCalls`] that loopers are given.
+//!
+//! Every call asks the budget, is entered in the ledger before it starts, and is dropped when nobody waits for it.
+
+use crate::backends::{BackendCall, Chunks};
+use crate::budget::Budget;
+use crate::ledger::{AttemptEnd, Entry, Ledger};
+use crate::mom::Mom;
+use crate::plan;
+use chorus_collab::{
+    Call, CallFault, CallRole, FaultKind, GatherRule, Gathered, Live, Member, ModelCalls, Reply,
+};
+use chorus_spec::{Backend, Model, ModelId, ModelRef};
+use chorus_wire::{ChatRequest, Chunk};
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, FuturesUnordered};
+use futures_util::{FutureExt, StreamExt};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Told when a panel member is done; its seat, its name, why it failed, and how long it took.
+pub type OnMember = Box<dyn Fn(usize, &str, Option<&CallFault>, Duration) + Send + Sync>;
+
+/// Model calls of one request.
+pub struct LiveCalls {
+    /// The served model.
+    pub mom: Arc<Mom>,
+    /// What may be spent.
+    pub budget: Arc<Budget>,
+    /// What was.
+    pub ledger: Ledger,
+    /// Headers for every call.
+    pub headers: Vec<(String, String)>,
+    /// How candidates are to be called.
+    pub candidates: Vec<ModelRef>,
+    /// Whose calls these are.
+    pub caller: u64,
+    /// Who watches the panel.
+    pub on_member: Option<OnMember>,
+}
+
+/// A call that the budget has consented to, ready to leave.
+struct Prepared<'m> {
+    backend: &'m Backend,
+    request: ChatRequest,
+    entry: Entry,
+    started: Instant,
+    time: Duration,
+}
+
+impl LiveCalls {
+    fn prepare(&self, call: &Call, stream: bool) -> Result<Prepared<'_>, CallFault> {
+        let model = self.model(&call.model)?;
+        let started = Instant::now();
+        let left = self
+            .budget
+            .consent(started)
+            .map_err(|spent| fault(FaultKind::Budget, spent.to_string()))?;
+        let backend = self
+            .mom
+            .backends
+            .pick(model)
+            .ok_or_else(|| no_backend(&call.model))?;
+        let mut request = call.ask.clone();
+        plan::for_model(&self.mom, model, &self.candidates, &mut request);
+        if call.role != CallRole::Direct {
+            request.set_stream(stream, true);
+        }
+        let prompt_tokens = request
+            .messages()
+            .iter()
+            .map(|m| chorus_wire::tokens::of_text(&m.text) + 4)
+            .sum();
+        let entry = self.ledger.open(
+            call.role,
+            &call.model,
+            &backend.name,
+            prompt_tokens,
+            model.pricing,
+        );
+        Ok(Prepared {
+            backend,
+            request,
+            entry,
+            started,
+            time: call.timeout.map_or(left, |t| t.min(left)),
+        })
+    }
+
+    fn model(&self, name: &str) -> Result<&Model, CallFault> {
+        self.mom
+            .spec
+            .models
+            .get(&ModelId::new(name))
+            .ok_or_else(|| no_backend(name))
+    }
+
+    async fn completed(&self, call: Call) -> Result<Reply, CallFault> {
+        let prepared = self.prepare(&call, false)?;
+        let Prepared {
+            backend,
+            request,
+            entry,
+            started,
+            time,
+        } = prepared;
+        let ask = BackendCall {
+            request: &request,
+            headers: &self.headers,
+            total: time,
+            caller: self.caller,
+        };
+        let reply = match tokio::time::timeout(time, self.mom.backends.complete(backend, ask)).await {
+            Ok(reply) => reply,
+            Err(_) => Err(fault(
+                FaultKind::Timeout,
+                format!("the model did not answer within {} s", time.as_secs_f32()),
+            )),
+        };
+        let elapsed = started.elapsed();
+        let reply = reply.inspect_err(|fault| entry.fail(fault, elapsed))?;
+        entry.output(&reply.content, elapsed);
+        if !reply.is_usable() && call.role != CallRole::Direct {
+            let empty = fault(FaultKind::Empty, "the model answered with nothing".to_owned());
+            entry.close(
+                AttemptEnd::Failed(empty.kind, empty.public.clone()),
+                reply.usage,
+                elapsed,
+            );
+            return Err(empty);
+        }
+        entry.close(AttemptEnd::Answered, reply.usage, elapsed);
+        Ok(Reply {
+            model: call.model,
+            usage: entry.usage(),
+            reply,
+        })
+    }
+
+    async fn streamed(&self, call: Call) -> Result<Live, CallFault> {
+        let Prepared {
+            backend,
+            request,
+            entry,
+            started,
+            time,
+        } = self.prepare(&call, true)?;
+        let ask = BackendCall {
+            request: &request,
+            headers: &self.headers,
+            total: time,
+            caller: self.caller,
+        };
+        let chunks = self.mom.backends.stream(backend, ask).await;
+        let chunks = chunks.inspect_err(|fault| entry.fail(fault, started.elapsed()))?;
+        Ok(Live {
+            model: call.model,
+            chunks: counted(chunks, entry, started),
+        })
+    }
+
+    async fn seat(&self, seat: usize, call: Call) -> Member {
+        let (model, started) = (call.model.clone(), Instant::now());
+        let outcome = self.completed(call).await;
+        if let Some(told) = &self.on_member {
+            told(seat, &model, outcome.as_ref().err(), started.elapsed());
+        }
+        Member { seat, model, outcome }
+    }
+
+    async fn gathered(&self, calls: Vec<Call>, rule: GatherRule) -> Gathered {
+        let seats: Vec<String> = calls.iter().map(|call| call.model.clone()).collect();
+        let mut waiting: VecDeque<(usize, Call)> = calls.into_iter().enumerate().collect();
+        let mut running = FuturesUnordered::new();
+        let mut members: Vec<Member> = Vec::with_capacity(seats.len());
+        let deadline = rule.timeout.map(|limit| tokio::time::Instant::now() + limit);
+        let mut usable = 0;
+        let mut late = FaultKind::Cancelled;
+        while usable < rule.quorum {
+            while running.len() < rule.max_concurrent.max(1) {
+                let Some((seat, call)) = waiting.pop_front() else {
+                    break;
+                };
+                running.push(self.seat(seat, call));
+            }
+            let Some(next) = until(deadline, running.next()).await else {
+                late = FaultKind::Timeout;
+                break;
+            };
+            let Some(member) = next else { break };
+            usable += usize::from(member.outcome.is_ok());
+            members.push(member);
+        }
+        drop(running);
+        for (seat, model) in seats.into_iter().enumerate() {
+            if !members.iter().any(|m| m.seat == seat) {
+                members.push(Member {
+                    seat,
+                    model,
+                    outcome: Err(nobody_waited(late)),
+                });
+            }
+        }
+        members.sort_by_key(|m| m.seat);
+        Gathered { members }
+    }
+}
+
+impl ModelCalls for LiveCalls {
+    fn complete(&self, call: Call) -> BoxFuture<'_, Result<Reply, CallFault>> {
+        self.completed(call).boxed()
+    }
+
+    fn stream(&self, call: Call) -> BoxFuture<'_, Result<Live, CallFault>> {
+        self.streamed(call).boxed()
+    }
+
+    fn gather(&self, calls: Vec<Call>, rule: GatherRule) -> BoxFuture<'_, Gathered> {
+        self.gathered(calls, rule).boxed()
+    }
+
+    fn context_window(&self, model: &str) -> Option<u64> {
+        self.model(model).ok()?.card.context_window_size.map(u64::from)
+    }
+}
+
+/// The chunks, entered in the ledger as they pass.
+fn counted(chunks: Chunks, entry: Entry, started: Instant) -> Chunks {
+    let state = (chunks, entry, None);
+    stream::unfold(Some(state), move |state| async move {
+        let (mut chunks, entry, mut usage) = state?;
+        match chunks.next().await {
+            Some(Ok(chunk)) => {
+                usage = chunk.usage.or(usage);
+                if chunk.has_output() {
+                    entry.output(&text_of(&chunk), started.elapsed());
+                }
+                Some((Ok(chunk), Some((chunks, entry, usage))))
+            }
+            Some(Err(fault)) => {
+                entry.close(
+                    AttemptEnd::Failed(fault.kind, fault.public.clone()),
+                    usage,
+                    started.elapsed(),
+                );
+                Some((Err(fault), None))
+            }
+            None => {
+                entry.close(AttemptEnd::Answered, usage, started.elapsed());
+                None
+            }
+        }
+    })
+    .boxed()
+}
+
+fn text_of(chunk: &Chunk) -> String {
+    let mut text = String::new();
+    for choice in &chunk.choices {
+        text.extend(choice.content.as_deref());
+        text.extend(choice.reasoning.as_deref());
+        text.extend(choice.tool_calls.iter().map(|call| call.arguments.as_str()));
+    }
+    text
+}
+
+/// The future's value, or `None` at the deadline.
+async fn until<T>(deadline: Option<tokio::time::Instant>, future: impl Future<Output = T>) -> Option<T> {
+    match deadline {
+        Some(deadline) => tokio::time::timeout_at(deadline, future).await.ok(),
+        None => Some(future.await),
+    }
+}
+
+fn fault(kind: FaultKind, public: String) -> CallFault {
+    CallFault {
+        kind,
+        public,
+        status: None,
+    }
+}
+
+fn no_backend(model: &str) -> CallFault {
+    fault(
+        FaultKind::Ineligible,
+        format!("the model `{model}` has no backend"),
+    )
+}
+
+fn nobody_waited(kind: FaultKind) -> CallFault {
+    let public = match kind {
+        FaultKind::Timeout => "the panel's time ran out",
+        _ => "enough answers were there before this one",
+    };
+    fault(kind, public.to_owned())
+}

@@ -1,0 +1,171 @@
+//! Hard constraints: what a request needs of a model, and which candidates are removed before anything is optimised.
+//!
+//! A capability is a hard constraint only where the configuration uses its word for some model: a file that never
+//! says `tools` says nothing about who can call them. A declared context window always binds, and `modality: text`
+//! always excludes images. Source: DESIGN.md §4.5; cases B05, C06, D18, D22.
+//!
+//! **Invariant:** when nothing is left the request fails with every reason; no constraint is relaxed.
+
+use crate::fault::{Code, Fault};
+use chorus_spec::{Model, ModelId, ModelRef, Spec};
+use chorus_wire::ChatRequest;
+
+/// What a request needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needs {
+    /// Estimated prompt and reserved output, in tokens.
+    pub tokens: u64,
+    /// It holds images.
+    pub vision: bool,
+    /// It holds audio.
+    pub audio: bool,
+    /// It offers tools.
+    pub tools: bool,
+    /// It asks for output by a JSON schema.
+    pub structured: bool,
+}
+
+impl Needs {
+    /// What that request needs.
+    #[must_use]
+    pub fn of(request: &ChatRequest) -> Self {
+        let format = request
+            .body()
+            .get("response_format")
+            .map(|raw| raw.get())
+            .unwrap_or_default();
+        Self {
+            tokens: chorus_wire::tokens::of_request(request),
+            vision: request.messages().iter().any(|m| m.images > 0),
+            audio: request.messages().iter().any(|m| m.audio > 0),
+            tools: request.tool_count() > 0,
+            structured: format.contains("json_schema"),
+        }
+    }
+
+    /// The same without tools and output format: what a panel member is asked.
+    #[must_use]
+    pub fn of_member(self) -> Self {
+        Self {
+            tools: false,
+            structured: false,
+            ..self
+        }
+    }
+}
+
+/// A candidate that was removed, and why.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Removed {
+    /// The model.
+    pub model: ModelId,
+    /// The constraint: `context`, `vision`, `audio`, `tools`, `structured_output`.
+    pub constraint: &'static str,
+    /// For people.
+    pub reason: String,
+}
+
+/// Candidates that may serve, in their order, and those that may not.
+#[must_use]
+pub fn constrain(spec: &Spec, candidates: &[ModelRef], needs: Needs) -> (Vec<ModelRef>, Vec<Removed>) {
+    let mut removed = Vec::new();
+    let kept = candidates.iter().filter(|candidate| {
+        let Some(model) = spec.models.get(&candidate.model) else {
+            return false;
+        };
+        let violation = violation(spec, model, needs);
+        let ok = violation.is_none();
+        removed.extend(violation);
+        ok
+    });
+    let kept = kept.cloned().collect();
+    (kept, removed)
+}
+
+/// The error for when nobody is left.
+#[must_use]
+pub fn nobody_left(removed: &[Removed]) -> Fault {
+    let reasons: Vec<String> = removed
+        .iter()
+        .map(|r| format!("{}: {}", r.model, r.reason))
+        .collect();
+    let all_context = !removed.is_empty() && removed.iter().all(|r| r.constraint == "context");
+    let code = if all_context {
+        Code::ContextLengthExceeded
+    } else {
+        Code::NoCandidate
+    };
+    Fault::new(
+        code,
+        format!("no candidate can serve this request ({})", reasons.join("; ")),
+    )
+    .at("messages")
+}
+
+fn violation(spec: &Spec, model: &Model, needs: Needs) -> Option<Removed> {
+    let removed = |constraint, reason: String| {
+        Some(Removed {
+            model: model.id.clone(),
+            constraint,
+            reason,
+        })
+    };
+    if let Some(window) = model
+        .card
+        .context_window_size
+        .filter(|w| needs.tokens > u64::from(*w))
+    {
+        let reason = format!(
+            "about {} tokens do not fit its context window of {window}",
+            needs.tokens
+        );
+        return removed("context", reason);
+    }
+    let modality = model.card.modality.as_deref();
+    let sees = modality == Some("omni") || declares(model, VISION);
+    if needs.vision && !sees && (modality == Some("text") || in_use(spec, VISION)) {
+        return removed("vision", "it does not take images".to_owned());
+    }
+    let checks: [(bool, &[&str], &'static str, &str); 3] = [
+        (needs.audio, AUDIO, "audio", "it does not take audio"),
+        (needs.tools, TOOLS, "tools", "it does not call tools"),
+        (
+            needs.structured,
+            STRUCTURED,
+            "structured_output",
+            "it does not keep to a JSON schema",
+        ),
+    ];
+    let failed = checks
+        .into_iter()
+        .find(|(needed, words, ..)| *needed && in_use(spec, words) && !declares(model, words));
+    failed.and_then(|(_, _, constraint, reason)| removed(constraint, reason.to_owned()))
+}
+
+const VISION: &[&str] = &["vision", "image", "images", "multimodal"];
+const AUDIO: &[&str] = &["audio", "speech"];
+const TOOLS: &[&str] = &[
+    "tools",
+    "tool_use",
+    "tool-use",
+    "function_calling",
+    "function-calling",
+];
+const STRUCTURED: &[&str] = &[
+    "json_schema",
+    "structured_output",
+    "structured-output",
+    "structured_outputs",
+];
+
+fn declares(model: &Model, words: &[&str]) -> bool {
+    model
+        .card
+        .capabilities
+        .iter()
+        .any(|c| words.contains(&c.to_ascii_lowercase().as_str()))
+}
+
+fn in_use(spec: &Spec, words: &[&str]) -> bool {
+    spec.models.values().any(|model| declares(model, words))
+}

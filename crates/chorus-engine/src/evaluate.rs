@@ -1,0 +1,108 @@
+//! What would happen to a request, without calling a model: the evaluation endpoint and `chorus explain`.
+//!
+//! Same code as a live request up to the plan; no upstream call, no record, no counter (case H09).
+
+use crate::fault::Fault;
+use crate::mom::Mom;
+use crate::plan::{self, WorkKind};
+use crate::route::{Choice, Routed, route};
+use crate::served::Depth;
+use chorus_spec::{Algorithm, LooperKind};
+use chorus_wire::ChatRequest;
+use std::sync::Arc;
+
+/// What would happen.
+#[derive(Debug)]
+pub struct Evaluation {
+    /// The way of the request.
+    pub routed: Routed,
+    /// The recipe that was asked.
+    pub recipe: Option<String>,
+    /// The decision that was chosen.
+    pub decision: Option<String>,
+    /// The contract's word for its algorithm.
+    pub algorithm: String,
+    /// The contract's words for its plugins.
+    pub plugins: Vec<String>,
+    /// Candidates, in order.
+    pub recommended: Vec<String>,
+    /// The model that would answer, where that is known before a call.
+    pub selected: Option<String>,
+    /// How far selection came.
+    pub status: SelectionStatus,
+    /// Why, for people.
+    pub reason: String,
+    /// Why the request would fail, if it would.
+    pub fault: Option<Fault>,
+}
+
+/// How far selection came. Source: contract §4.2 (`selection_status`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SelectionStatus {
+    /// One model.
+    Selected,
+    /// A looper whose last stage is known.
+    PlannedFinal,
+    /// The default model.
+    Fallback,
+    /// Only known once it runs.
+    ExecutionRequired,
+    /// Nobody.
+    Unavailable,
+}
+
+/// Evaluates a request.
+///
+/// # Errors
+/// As [`route`].
+pub async fn evaluate(mom: &Mom, request: ChatRequest) -> Result<Evaluation, Fault> {
+    let request = Arc::new(request);
+    let routed = route(mom, &request, Depth::Everything).await?;
+    let planned = plan::plan(mom, &routed, &request);
+    let decision = routed.decision(mom);
+    let looper = decision.is_some_and(|d| match &d.algorithm {
+        Algorithm::Unsupported(it) => it.looper.is_some_and(|kind| kind != LooperKind::Fusion),
+        _ => false,
+    });
+    let (status, selected) = match (&planned, &routed.choice) {
+        (Ok(work), choice) => match (&work.kind, choice) {
+            (WorkKind::Fusion(plan), _) => (
+                SelectionStatus::PlannedFinal,
+                plan.judge.clone().or_else(|| plan.panel.first().cloned()),
+            ),
+            (WorkKind::One(model), Choice::Default(_)) => {
+                (SelectionStatus::Fallback, Some(model.to_string()))
+            }
+            (WorkKind::One(model), _) => (SelectionStatus::Selected, Some(model.to_string())),
+            (WorkKind::Fast(_), _) => (SelectionStatus::Selected, None),
+        },
+        (Err(_), _) if looper => (SelectionStatus::ExecutionRequired, None),
+        (Err(_), _) => (SelectionStatus::Unavailable, None),
+    };
+    let recommended = match (&routed.choice, decision) {
+        (Choice::Direct(model) | Choice::Default(model), _) => vec![model.to_string()],
+        (_, Some(decision)) => decision.model_refs.iter().map(|r| r.model.to_string()).collect(),
+        _ => Vec::new(),
+    };
+    Ok(Evaluation {
+        recipe: routed
+            .recipe
+            .and_then(|at| mom.recipes.get(at))
+            .map(|r| r.recipe.name.clone()),
+        decision: decision.map(|d| d.name.clone()),
+        algorithm: match routed.choice {
+            Choice::RequestPanel => "fusion".to_owned(),
+            _ => decision.map_or("static", |d| d.algorithm.kind()).to_owned(),
+        },
+        plugins: decision
+            .map(|d| d.plugins.iter().map(|p| p.kind().to_owned()).collect())
+            .unwrap_or_default(),
+        recommended,
+        selected,
+        status,
+        reason: routed.reason.clone(),
+        fault: planned.err(),
+        routed,
+    })
+}

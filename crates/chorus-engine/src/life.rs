@@ -1,0 +1,288 @@
+//! The life of one request, as DESIGN.md §4 lists it: identify, extract, decide, constrain, execute, record.
+//!
+//! It runs in a task of its own. Each stage takes what it needs and returns a plain value; what is learned on the way
+//! goes into the [`Draft`] of the run record, which is written whatever way the request ends.
+//!
+//! **Invariant:** dropping the [`Run`](crate::Run) drops every call of the request, and its record says so.
+
+use crate::budget::Budget;
+use crate::calls::LiveCalls;
+use crate::fault::{Code, Fault};
+use crate::fuse;
+use crate::ledger::Ledger;
+use crate::mom::Mom;
+use crate::plan::{self, Work, WorkKind};
+use crate::record::{Draft, Ending};
+use crate::route::{Choice, Routed, route};
+use crate::run::{AnswerHead, Inbound, Part, Path, Progress, RouteHead};
+use crate::served::Depth;
+use chorus_collab::{Answer, Call, CallRole, Live, ModelCalls};
+use chorus_spec::{Algorithm, ModelId};
+use chorus_wire::{ChatReply, ChatRequest, Chunk, StreamIdentity, StreamRepair};
+use futures_util::StreamExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// Our own top-level fields of replies; a backend that sends one cannot forge a trace (case G19).
+pub const OWN_FIELDS: &[&str] = &["fusion"];
+
+/// One request, and where its parts go.
+pub struct Life {
+    pub(crate) mom: Arc<Mom>,
+    pub(crate) id: String,
+    /// Since 1970.
+    pub(crate) created: Duration,
+    pub(crate) caller: u64,
+    pub(crate) started: Instant,
+    pub(crate) parts: mpsc::Sender<Part>,
+    pub(crate) ledger: Ledger,
+}
+
+impl Life {
+    /// Lives it to its end, and returns what is to be recorded.
+    pub async fn live(self, inbound: Inbound) -> chorus_store::RunRecord {
+        let mut draft = Draft::new(&self.id, &self.mom.spec, &inbound.request, self.created);
+        let gone = self.parts.clone();
+        let ending = tokio::select! {
+            biased;
+            ended = self.stages(inbound, &mut draft) => match ended {
+                Ok(()) => Ending::Answered,
+                Err(fault) => {
+                    let code = fault.code;
+                    let _ = self.parts.send(Part::Fault(fault)).await;
+                    Ending::Failed(code)
+                }
+            },
+            () = gone.closed() => Ending::Cancelled,
+        };
+        draft.finish(ending, &self.ledger, self.started.elapsed())
+    }
+
+    async fn stages(&self, inbound: Inbound, draft: &mut Draft) -> Result<(), Fault> {
+        let Inbound { request, progress } = inbound;
+        let request = Arc::new(request);
+        let routed = route(&self.mom, &request, Depth::Lazy).await?;
+        draft.routed(&self.mom, &routed);
+        let work = plan::plan(&self.mom, &routed, &request)?;
+        draft.planned(&work);
+        self.send(Part::Routed(Box::new(self.route_head(&request, &routed, &work))))
+            .await?;
+        match &work.kind {
+            WorkKind::Fast(message) => self.fast(&work.request, message).await,
+            WorkKind::One(model) => self.one(model.clone(), &work).await,
+            WorkKind::Fusion(fusion) => {
+                let progress = progress.then(|| self.parts.clone());
+                let calls = self.calls(&work, progress.clone());
+                let (answer, trace) = fuse::run(fusion, &work.request, &calls, progress, draft).await?;
+                self.deliver(answer, &work.request, trace).await
+            }
+        }
+    }
+
+    /// `fast_response`: no model, the same shapes.
+    async fn fast(&self, request: &ChatRequest, message: &str) -> Result<(), Fault> {
+        if request.stream() {
+            self.send(Part::Begin(Box::default())).await?;
+            let mut repair = self.repair(request);
+            for chunk in [Chunk::role(), Chunk::content(message), Chunk::finish("stop")] {
+                self.send_repaired(&mut repair, chunk).await?;
+            }
+            return self.send(Part::End(Box::new(self.answer_head("")))).await;
+        }
+        let reply = ChatReply::text(
+            &self.completion_id(),
+            request.model(),
+            self.created.as_secs(),
+            message,
+        );
+        self.send(Part::Reply(Box::new(self.answer_head("")), Box::new(reply)))
+            .await
+    }
+
+    /// One model.
+    async fn one(&self, model: ModelId, work: &Work) -> Result<(), Fault> {
+        let calls = self.calls(work, None);
+        let ask = work.request.clone();
+        let call = Call {
+            model: model.to_string(),
+            role: CallRole::Direct,
+            ask,
+            timeout: None,
+        };
+        let answer = if work.request.stream() {
+            Answer::Live(calls.stream(call).await?)
+        } else {
+            Answer::Finished(Box::new(calls.complete(call).await?))
+        };
+        self.deliver(answer, &work.request, None).await
+    }
+
+    fn calls(&self, work: &Work, progress: Option<mpsc::Sender<Part>>) -> LiveCalls {
+        LiveCalls {
+            mom: Arc::clone(&self.mom),
+            budget: Arc::new(Budget::new(self.mom.limits, self.started)),
+            ledger: self.ledger.clone(),
+            headers: work.headers.clone(),
+            candidates: work.candidates.clone(),
+            caller: self.caller,
+            on_member: progress.map(fuse::member_teller),
+        }
+    }
+
+    /// Hands the answer to the door: whole, or chunk by chunk as it is produced.
+    async fn deliver(
+        &self,
+        answer: Answer,
+        request: &ChatRequest,
+        trace: Option<serde_json::Value>,
+    ) -> Result<(), Fault> {
+        match (answer, request.stream()) {
+            (Answer::Live(live), _) => self.deliver_live(live, request, trace).await,
+            (Answer::Finished(reply), true) => {
+                let live = fuse::as_live(*reply);
+                self.deliver_live(live, request, trace).await
+            }
+            (Answer::Finished(reply), false) => {
+                let mut body = reply.reply;
+                body.normalise();
+                OWN_FIELDS.iter().for_each(|field| body.remove(field));
+                body.set("model", &request.model());
+                if let Some(trace) = trace {
+                    body.set("id", &self.completion_id());
+                    body.set("usage", &self.ledger.total().0);
+                    body.set("fusion", &trace);
+                }
+                self.send(Part::Reply(
+                    Box::new(self.answer_head(&reply.model)),
+                    Box::new(body),
+                ))
+                .await
+            }
+        }
+    }
+
+    async fn deliver_live(
+        &self,
+        live: Live,
+        request: &ChatRequest,
+        trace: Option<serde_json::Value>,
+    ) -> Result<(), Fault> {
+        let Live { model, mut chunks } = live;
+        let mut repair = self.repair(request);
+        let fusing = trace.is_some();
+        self.send(Part::Begin(Box::new(self.answer_head(&model)))).await?;
+        if let Some(trace) = trace {
+            // The trace rides on the opening chunk, before any text. Source: contract §2.5.
+            let mut opening = repair.push(Chunk::role()).unwrap_or_else(Chunk::role);
+            opening.set("fusion", &trace);
+            self.send(Part::Chunk(opening)).await?;
+        }
+        while let Some(chunk) = chunks.next().await {
+            self.send_repaired(&mut repair, chunk?).await?;
+        }
+        for chunk in repair.finish() {
+            self.send(Part::Chunk(chunk)).await?;
+        }
+        if request.include_usage() {
+            let own = || {
+                let mut chunk = Chunk::usage(self.ledger.total().0);
+                repair.identity().stamp(&mut chunk);
+                chunk
+            };
+            let chunk = repair.usage_chunk().filter(|_| !fusing).unwrap_or_else(own);
+            self.send(Part::Chunk(chunk)).await?;
+        }
+        self.send(Part::End(Box::new(self.answer_head(&model)))).await
+    }
+
+    async fn send_repaired(&self, repair: &mut StreamRepair, chunk: Chunk) -> Result<(), Fault> {
+        match repair.push(chunk) {
+            Some(chunk) => self.send(Part::Chunk(chunk)).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Nobody takes the part: the client has left, and the task is about to be told.
+    async fn send(&self, part: Part) -> Result<(), Fault> {
+        self.parts
+            .send(part)
+            .await
+            .map_err(|_| Fault::new(Code::Internal, "the client has left"))
+    }
+
+    fn repair(&self, request: &ChatRequest) -> StreamRepair {
+        let identity = StreamIdentity {
+            id: self.completion_id(),
+            model: request.model().to_owned(),
+            created: self.created.as_secs(),
+        };
+        StreamRepair::new(identity).with_stripped(OWN_FIELDS)
+    }
+
+    fn completion_id(&self) -> String {
+        format!("chatcmpl-{}", self.id.trim_start_matches("run_"))
+    }
+
+    fn answer_head(&self, selected: &str) -> AnswerHead {
+        let attempts = self.ledger.attempts();
+        let mut models_used: Vec<String> = Vec::new();
+        for attempt in &attempts {
+            if !models_used.contains(&attempt.model) {
+                models_used.push(attempt.model.clone());
+            }
+        }
+        AnswerHead {
+            selected_model: selected.to_owned(),
+            models_used,
+            calls: attempts.len(),
+            latency_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            usage: self.ledger.total().0,
+        }
+    }
+
+    fn route_head(&self, request: &ChatRequest, routed: &Routed, work: &Work) -> RouteHead {
+        let decision = routed.decision(&self.mom);
+        let recipe = routed
+            .recipe
+            .and_then(|at| self.mom.recipes.get(at))
+            .map(|r| r.recipe.name.clone());
+        let won = routed.decided.as_ref().and_then(|d| d.verdict.winner.as_ref());
+        RouteHead {
+            requested_model: request.model().to_owned(),
+            recipe,
+            decision: match routed.choice {
+                Choice::RequestPanel => Some("fusion_direct".to_owned()),
+                _ => decision.map(|d| d.name.clone()),
+            },
+            confidence: won
+                .filter(|w| decision.is_some_and(|d| d.name == w.name))
+                .map(|w| w.confidence),
+            algorithm: match &routed.choice {
+                Choice::RequestPanel => "fusion",
+                _ => decision.map_or("static", |d| Algorithm::kind(&d.algorithm)),
+            }
+            .to_owned(),
+            path: path(&routed.choice, work),
+            reason: routed.reason.clone(),
+            warnings: routed.warnings.clone(),
+            reasoning: plan::reasons(work),
+            verdict: routed.decided.as_ref().map(|d| d.verdict.clone()),
+        }
+    }
+}
+
+fn path(choice: &Choice, work: &Work) -> Path {
+    match (&work.kind, choice) {
+        (WorkKind::Fast(_), _) => Path::FastResponse,
+        (WorkKind::Fusion(_), _) => Path::Looper,
+        (WorkKind::One(_), Choice::Direct(_)) => Path::Direct,
+        (WorkKind::One(_), _) => Path::Selected,
+    }
+}
+
+impl From<Progress> for Part {
+    fn from(progress: Progress) -> Self {
+        Self::Progress(progress)
+    }
+}

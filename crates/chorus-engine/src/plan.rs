@@ -1,0 +1,252 @@
+//! From a choice to work: constraints, plugins and the algorithm turned into what will be called.
+
+use crate::constrain::{Needs, Removed, constrain, nobody_left};
+use crate::fault::{Code, Fault};
+use crate::mom::Mom;
+use crate::plugins;
+use crate::reasoning;
+use crate::route::{Choice, Routed};
+use chorus_collab::fusion::{FusionPlan, unsupported_param};
+use chorus_policy::Verdict;
+use chorus_spec::{Algorithm, Decision, Family, FusionSettings, ModelId, ModelRef, SignalKey};
+use chorus_wire::ChatRequest;
+
+/// What will be done.
+#[derive(Debug)]
+pub struct Work {
+    /// Who does it.
+    pub kind: WorkKind,
+    /// The request after all plugins.
+    pub request: ChatRequest,
+    /// Headers for its upstream calls.
+    pub headers: Vec<(String, String)>,
+    /// How each candidate is to be called (reasoning, adapters).
+    pub candidates: Vec<ModelRef>,
+    /// Candidates that constraints removed.
+    pub removed: Vec<Removed>,
+}
+
+/// Who does the work.
+#[derive(Debug)]
+pub enum WorkKind {
+    /// Nobody: the answer is given.
+    Fast(String),
+    /// One model.
+    One(ModelId),
+    /// A panel, a judge and a writer.
+    Fusion(Box<FusionPlan>),
+}
+
+/// Plans the work of a routed request.
+///
+/// # Errors
+/// Nobody may serve it, or the route needs what this version does not run.
+pub fn plan(mom: &Mom, routed: &Routed, request: &ChatRequest) -> Result<Work, Fault> {
+    match &routed.choice {
+        Choice::Nobody(fault) => Err(fault.clone()),
+        Choice::Direct(model) | Choice::Default(model) => {
+            one_of(mom, &[bare(model.clone())], request.clone())
+        }
+        Choice::RequestPanel => {
+            let work = Work {
+                kind: WorkKind::Fast(String::new()),
+                request: request.clone(),
+                headers: Vec::new(),
+                candidates: Vec::new(),
+                removed: Vec::new(),
+            };
+            fusion(mom, None, routed, work)
+        }
+        Choice::Decision(_) => {
+            let decision = routed
+                .decision(mom)
+                .ok_or_else(|| Fault::new(Code::Internal, "the decision is gone"))?;
+            by_decision(mom, decision, routed, request.clone())
+        }
+    }
+}
+
+fn by_decision(
+    mom: &Mom,
+    decision: &Decision,
+    routed: &Routed,
+    mut request: ChatRequest,
+) -> Result<Work, Fault> {
+    plugins::edit_request(decision, &mut request)?;
+    let headers = plugins::header_mutation::headers(decision, &mom.env)?;
+    if let Some(message) = plugins::fast_response(decision) {
+        let kind = WorkKind::Fast(message.to_owned());
+        return Ok(Work {
+            kind,
+            request,
+            headers,
+            candidates: Vec::new(),
+            removed: Vec::new(),
+        });
+    }
+    match &decision.algorithm {
+        Algorithm::Static => {
+            let verdict = routed.decided.as_ref().map(|d| &*d.verdict);
+            let ranked = static_order(mom, routed, decision, verdict);
+            Ok(Work {
+                headers,
+                ..one_of(mom, &ranked, request)?
+            })
+        }
+        Algorithm::Fusion(settings) => {
+            let candidates = decision.model_refs.clone();
+            let work = Work {
+                kind: WorkKind::Fast(String::new()),
+                request,
+                headers,
+                candidates,
+                removed: Vec::new(),
+            };
+            fusion(mom, Some(settings), routed, work)
+        }
+        Algorithm::Unsupported(it) => {
+            let text = format!(
+                "the decision `{}` uses the algorithm `{}`, which is known and not supported yet",
+                decision.name, it.kind
+            );
+            Err(Fault::new(Code::NotSupported, text))
+        }
+    }
+}
+
+/// The first candidate that constraints leave.
+fn one_of(mom: &Mom, candidates: &[ModelRef], request: ChatRequest) -> Result<Work, Fault> {
+    let (kept, removed) = constrain(&mom.spec, candidates, Needs::of(&request));
+    let Some(first) = kept.first() else {
+        return Err(nobody_left(&removed));
+    };
+    let kind = WorkKind::One(first.model.clone());
+    Ok(Work {
+        kind,
+        request,
+        headers: Vec::new(),
+        candidates: kept,
+        removed,
+    })
+}
+
+/// `static`: the domain's best known candidate first, else the order as written. Source: contract §1.7.
+fn static_order(mom: &Mom, routed: &Routed, decision: &Decision, verdict: Option<&Verdict>) -> Vec<ModelRef> {
+    let mut order = decision.model_refs.clone();
+    let recipe = routed.recipe.and_then(|at| mom.recipes.get(at));
+    let (Some(recipe), Some(verdict)) = (recipe, verdict) else {
+        return order;
+    };
+    let scores = recipe
+        .recipe
+        .signals
+        .iter()
+        .filter_map(|signal| match &signal.kind {
+            chorus_spec::SignalKind::Domain(domain) if !domain.model_scores.is_empty() => {
+                let key = SignalKey::new(Family::Domain, signal.name.clone());
+                verdict
+                    .matched
+                    .iter()
+                    .find(|(have, _)| *have == key)
+                    .map(|(_, confidence)| (*confidence, domain))
+            }
+            _ => None,
+        });
+    let Some((_, domain)) = scores.max_by(|a, b| a.0.total_cmp(&b.0)) else {
+        return order;
+    };
+    let score = |r: &ModelRef| {
+        domain
+            .model_scores
+            .iter()
+            .find(|s| s.model == r.model.as_str())
+            .map_or(f64::NEG_INFINITY, |s| s.score)
+    };
+    order.sort_by(|a, b| score(b).total_cmp(&score(a)));
+    order
+}
+
+fn fusion(mom: &Mom, base: Option<&FusionSettings>, routed: &Routed, mut work: Work) -> Result<Work, Fault> {
+    if let Some(param) = unsupported_param(&work.request) {
+        let text = format!("`{param}` cannot be honoured when several models write one answer");
+        return Err(Fault::new(Code::InvalidRequest, text).at(param));
+    }
+    let names: Vec<ModelId> = work.candidates.iter().map(|c| c.model.clone()).collect();
+    let invalid =
+        |fault: &dyn std::fmt::Display| Fault::new(Code::InvalidRequest, fault.to_string()).at("plugins");
+    let mut settings = match (&routed.overlay, base) {
+        (Some(overlay), base) => overlay.apply(base, &names).map_err(|fault| invalid(&fault))?,
+        (None, Some(base)) => base.clone(),
+        (None, None) => return Err(Fault::new(Code::Internal, "a panel without settings")),
+    };
+    if settings.panel.is_empty() {
+        settings.panel = names;
+    }
+    known_models(mom, &settings)?;
+    work.removed = constrain_panel(mom, &work, &mut settings)?;
+    let candidates: Vec<ModelId> = settings.panel.clone();
+    let plan = FusionPlan::from_settings(&settings, &candidates).map_err(|fault| invalid(&fault))?;
+    work.kind = WorkKind::Fusion(Box::new(plan));
+    Ok(work)
+}
+
+/// Every member and the judge must be a concrete model: no auto name, no slug, no stranger (DESIGN.md §5.3).
+fn known_models(mom: &Mom, settings: &FusionSettings) -> Result<(), Fault> {
+    for (name, field) in settings
+        .panel
+        .iter()
+        .map(|m| (m, "analysis_models"))
+        .chain(settings.judge.iter().map(|m| (m, "model")))
+    {
+        if mom.spec.models.contains_key(name) {
+            continue;
+        }
+        let virtual_name = crate::identity::identify(&mom.spec, name.as_str()).is_ok();
+        let text = if virtual_name {
+            format!("`{name}` is itself routed: it cannot be a panel member or judge (recursion)")
+        } else {
+            format!("the model `{name}` does not exist; GET /v1/models lists those that do")
+        };
+        return Err(Fault::new(Code::InvalidRequest, text).at(format!("plugins.{field}")));
+    }
+    Ok(())
+}
+
+/// Takes members that cannot serve this request off the panel; the quorum stays what it was.
+fn constrain_panel(mom: &Mom, work: &Work, settings: &mut FusionSettings) -> Result<Vec<Removed>, Fault> {
+    let seats: Vec<ModelRef> = settings.panel.iter().map(|m| bare(m.clone())).collect();
+    let (kept, removed) = constrain(&mom.spec, &seats, Needs::of(&work.request).of_member());
+    if kept.is_empty() {
+        return Err(nobody_left(&removed));
+    }
+    settings.panel = kept.into_iter().map(|r| r.model).collect();
+    Ok(removed)
+}
+
+fn bare(model: ModelId) -> ModelRef {
+    ModelRef {
+        model,
+        lora_name: None,
+        weight: None,
+        use_reasoning: None,
+        reasoning_effort: None,
+    }
+}
+
+/// Whether the work tells any model to reason.
+#[must_use]
+pub fn reasons(work: &Work) -> bool {
+    work.candidates.iter().any(|c| c.use_reasoning == Some(true))
+}
+
+/// A request as one backend of one model gets it: the backend's name for the model, its reasoning dialect, and
+/// nothing that is ours.
+pub fn for_model(mom: &Mom, model: &chorus_spec::Model, candidates: &[ModelRef], request: &mut ChatRequest) {
+    let candidate = candidates.iter().find(|c| c.model == model.id);
+    let adapter = candidate.and_then(|c| c.lora_name.as_deref());
+    request.set_model(adapter.unwrap_or(&model.upstream_name));
+    crate::overlay::strip(request);
+    if let Some(candidate) = candidate {
+        reasoning::apply(&mom.spec, model, candidate, request);
+    }
+}

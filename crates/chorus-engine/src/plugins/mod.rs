@@ -1,0 +1,45 @@
+//! What else happens on a route: each plugin edits the request before it goes to a model.
+//!
+//! Plugins run in the order of the decision. `fast_response` is not here: it answers instead of a model, see
+//! [`crate::execute`].
+
+pub mod header_mutation;
+pub mod request_params;
+pub mod system_prompt;
+pub mod tools;
+
+use crate::fault::{Code, Fault};
+use chorus_spec::{Decision, Plugin};
+use chorus_wire::ChatRequest;
+
+/// Applies every request-editing plugin of a decision.
+///
+/// # Errors
+/// A plugin that this version does not run: the route would not do what its author asked.
+pub fn edit_request(decision: &Decision, request: &mut ChatRequest) -> Result<(), Fault> {
+    for plugin in &decision.plugins {
+        match plugin {
+            Plugin::SystemPrompt(prompt) => system_prompt::apply(prompt, request),
+            Plugin::RequestParams(params) => request_params::apply(params, request),
+            Plugin::Tools(tools) => tools::apply(tools, request)?,
+            Plugin::HeaderMutation(_) | Plugin::FastResponse { .. } => {}
+            Plugin::Unsupported { kind, .. } => {
+                let text = format!(
+                    "the decision `{}` uses the plugin `{kind}`, which is known and not supported yet",
+                    decision.name
+                );
+                return Err(Fault::new(Code::NotSupported, text));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The message of a `fast_response` plugin, if the decision has one.
+#[must_use]
+pub fn fast_response(decision: &Decision) -> Option<&str> {
+    decision.plugins.iter().find_map(|plugin| match plugin {
+        Plugin::FastResponse { message } => Some(message.as_str()),
+        _ => None,
+    })
+}

@@ -1,0 +1,248 @@
+//! The run record of a request, drafted as its life goes on and finished whatever way it ends.
+
+use crate::fault::Code;
+use crate::ledger::{Attempt, AttemptEnd, Ledger};
+use crate::mom::Mom;
+use crate::plan::{Work, WorkKind};
+use crate::route::{Choice, Routed};
+use chorus_collab::fusion::FusionTrace;
+use chorus_collab::{CallRole, FaultKind};
+use chorus_policy::{AbsentReason, NodeType, Observation, ProofNode, Truth};
+use chorus_spec::Spec;
+use chorus_store::{
+    CallRecord, CallStatus, CheckRecord, ProjectionRecord, Proof, RunId, RunRecord, RunStatus, SignalRecord,
+    SignalState,
+};
+use chorus_wire::ChatRequest;
+use std::time::Duration;
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// With an answer.
+    Answered,
+    /// With an error.
+    Failed(Code),
+    /// The client left.
+    Cancelled,
+}
+
+/// A run record in the making.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    record: RunRecord,
+}
+
+impl Draft {
+    /// The record of a request that has just come in.
+    #[must_use]
+    pub(crate) fn new(id: &str, spec: &Spec, request: &ChatRequest, since_1970: Duration) -> Self {
+        Self {
+            record: RunRecord {
+                id: RunId::parse(id).unwrap_or_default(),
+                started_at_ms: millis(since_1970),
+                requested_model: request.model().to_owned(),
+                spec_digest: spec.digest.to_string(),
+                streaming: request.stream(),
+                ..RunRecord::default()
+            },
+        }
+    }
+
+    /// What was decided, and on what evidence.
+    pub(crate) fn routed(&mut self, mom: &Mom, routed: &Routed) {
+        let decision = routed.decision(mom);
+        let record = &mut self.record;
+        record.recipe = routed
+            .recipe
+            .and_then(|at| mom.recipes.get(at))
+            .map(|r| r.recipe.name.clone());
+        record.decision = decision.map(|d| d.name.clone());
+        record.algorithm = Some(decision.map_or("static", |d| d.algorithm.kind()).to_owned());
+        record.path = Some(word(&routed.choice).to_owned());
+        record.degraded.extend(routed.warnings.iter().cloned());
+        let Some(decided) = &routed.decided else { return };
+        record.signals = decided
+            .evidence
+            .iter()
+            .map(|(key, seen)| signal(key.to_string(), seen))
+            .collect();
+        let trace = &decided.verdict.projections;
+        let partitions = trace
+            .partitions
+            .iter()
+            .map(|p| (p.group_name.clone(), None, p.winner.clone()));
+        let scores = trace.scores.iter().map(|s| (s.name.clone(), Some(s.total), None));
+        let mappings = trace.mappings.iter().map(|m| {
+            (
+                m.mapping_name.clone(),
+                Some(m.score_value),
+                m.selected_output.clone(),
+            )
+        });
+        let all = partitions.chain(scores).chain(mappings);
+        record.projections = all
+            .map(|(name, score, chosen)| ProjectionRecord { name, score, chosen })
+            .collect();
+        record.proof = decided.verdict.proofs.iter().map(proof).collect();
+    }
+
+    /// What will be called, and who may not be.
+    pub(crate) fn planned(&mut self, work: &Work) {
+        let removed = work.removed.iter().map(|removed| CheckRecord {
+            name: removed.constraint.to_owned(),
+            held: false,
+            detail: Some(format!("{} removed: {}", removed.model, removed.reason)),
+        });
+        self.record.checks.extend(removed);
+        if let WorkKind::Fusion(_) = work.kind {
+            self.record.algorithm = Some("fusion".to_owned());
+        }
+    }
+
+    /// What the Fusion looper did; answers' texts stay out of the record.
+    pub(crate) fn fused(&mut self, trace: &FusionTrace) {
+        let mut bare = trace.shown(false, false);
+        bare.failed_models.clear();
+        if let Ok(value) = serde_json::to_value(&bare) {
+            self.record.traces.insert("fusion".to_owned(), value);
+        }
+        let words = trace
+            .degraded_by
+            .iter()
+            .filter_map(|d| serde_json::to_value(d).ok());
+        self.record
+            .degraded
+            .extend(words.map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned)));
+    }
+
+    /// The whole record.
+    #[must_use]
+    pub(crate) fn finish(mut self, ending: Ending, ledger: &Ledger, elapsed: Duration) -> RunRecord {
+        let attempts = ledger.attempts();
+        let (usage, cost) = ledger.total();
+        let record = &mut self.record;
+        record.duration_ms = millis(elapsed);
+        record.usage = usage;
+        record.cost_micro_usd = cost.0;
+        for attempt in &attempts {
+            if !record.models.contains(&attempt.model) {
+                record.models.push(attempt.model.clone());
+            }
+        }
+        record.calls = attempts.iter().map(call).collect();
+        (record.status, record.error_code) = match ending {
+            Ending::Answered => (RunStatus::Ok, None),
+            Ending::Failed(code) => (RunStatus::Failed, Some(code.as_str().to_owned())),
+            Ending::Cancelled => (RunStatus::Cancelled, None),
+        };
+        self.record
+    }
+}
+
+fn word(choice: &Choice) -> &'static str {
+    match choice {
+        Choice::Decision(_) => "decision",
+        Choice::RequestPanel => "request_panel",
+        Choice::Default(_) => "default",
+        Choice::Direct(_) => "direct",
+        Choice::Nobody(_) => "nobody",
+    }
+}
+
+fn signal(key: String, seen: &Observation) -> SignalRecord {
+    let (state, reason, confidence, raw) = match seen {
+        Observation::Matched { confidence, raw } => (SignalState::Matched, None, Some(*confidence), *raw),
+        Observation::Unmatched { raw } => (SignalState::Unmatched, None, None, *raw),
+        Observation::Absent(AbsentReason::Unsupported) => (
+            SignalState::Absent,
+            Some("not supported yet".to_owned()),
+            None,
+            None,
+        ),
+        Observation::Absent(AbsentReason::Failed(why)) => {
+            (SignalState::Absent, Some(why.clone()), None, None)
+        }
+    };
+    SignalRecord {
+        key,
+        state,
+        reason,
+        confidence,
+        raw,
+    }
+}
+
+fn proof(proof: &chorus_policy::Proof) -> Proof {
+    let verdict = match proof.truth {
+        Truth::True => "true",
+        Truth::False => "false",
+        Truth::Unknown => "unknown",
+    };
+    Proof {
+        decision: proof.decision.clone(),
+        verdict: verdict.to_owned(),
+        because: because(&proof.tree),
+    }
+}
+
+/// The rule in one line, each fact marked `+` (holds), `-` (does not) or `?` (unknown).
+fn because(node: &ProofNode) -> String {
+    let mark = match node.truth {
+        Truth::True => '+',
+        Truth::False => '-',
+        Truth::Unknown => '?',
+    };
+    let parts = || node.children.iter().map(because).collect::<Vec<_>>();
+    match (node.node_type, &node.signal_type, &node.signal_name) {
+        (NodeType::Leaf, Some(family), Some(name)) => format!("{mark}{family}:{name}"),
+        (NodeType::And, ..) => format!("({})", parts().join(" and ")),
+        (NodeType::Or, ..) => format!("({})", parts().join(" or ")),
+        (NodeType::Not, ..) => format!("not {}", parts().concat()),
+        _ => "no rules: every request".to_owned(),
+    }
+}
+
+fn call(attempt: &Attempt) -> CallRecord {
+    let (status, error) = match &attempt.end {
+        AttemptEnd::Answered => (CallStatus::Ok, None),
+        AttemptEnd::Open | AttemptEnd::Failed(FaultKind::Cancelled, _) => (CallStatus::Cancelled, None),
+        AttemptEnd::Failed(kind, _) => (CallStatus::Failed, Some(fault_word(*kind).to_owned())),
+    };
+    CallRecord {
+        role: role_word(attempt.role).to_owned(),
+        model: attempt.model.clone(),
+        backend: Some(attempt.backend.clone()),
+        status,
+        usage: attempt.usage,
+        cost_micro_usd: attempt.cost.0,
+        latency_ms: millis(attempt.latency),
+        first_token_ms: attempt.first_output.map(millis),
+        error,
+    }
+}
+
+fn role_word(role: CallRole) -> &'static str {
+    match role {
+        CallRole::Direct => "direct",
+        CallRole::Panel => "panel",
+        CallRole::Judge => "judge",
+        CallRole::Synthesis => "synthesis",
+    }
+}
+
+fn fault_word(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::Timeout => "timeout",
+        FaultKind::Transport => "transport",
+        FaultKind::Status => "status",
+        FaultKind::Empty => "empty",
+        FaultKind::Cancelled => "cancelled",
+        FaultKind::Budget => "budget",
+        FaultKind::Ineligible => "ineligible",
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

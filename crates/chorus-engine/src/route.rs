@@ -1,0 +1,218 @@
+//! From a request to a choice: the model's name, the decision that won, or why there is none.
+//!
+//! The evaluation endpoint, `explain` and live requests share this code, so that they cannot disagree (case D01).
+
+use crate::fault::{Code, Fault};
+use crate::identity::{Identity, identify};
+use crate::mom::Mom;
+use crate::overlay;
+use crate::served::{Decided, Depth};
+use chorus_collab::fusion::FusionOverlay;
+use chorus_policy::Scope;
+use chorus_spec::{Algorithm, Decision, ModelId, Recipe};
+use chorus_wire::ChatRequest;
+use std::sync::Arc;
+
+/// A request whose way is known.
+#[derive(Debug)]
+pub struct Routed {
+    /// Index of the recipe that was asked; `None` for a concrete model.
+    pub recipe: Option<usize>,
+    /// The verdict and its evidence; `None` for a concrete model.
+    pub decided: Option<Decided>,
+    /// What was chosen.
+    pub choice: Choice,
+    /// Why, for people.
+    pub reason: String,
+    /// The request's own Fusion settings, where they have an effect.
+    pub overlay: Option<FusionOverlay>,
+    /// Remarks for the client.
+    pub warnings: Vec<String>,
+}
+
+/// What was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// The decision at that index of the recipe.
+    Decision(usize),
+    /// A panel that only this request asks for.
+    RequestPanel,
+    /// The default model: no decision matched.
+    Default(ModelId),
+    /// The concrete model that the client named.
+    Direct(ModelId),
+    /// Nobody: a decision that may win needs what this version does not run, or nothing matched and nothing is default.
+    Nobody(Fault),
+}
+
+impl Routed {
+    /// The decision that was chosen, if one was.
+    #[must_use]
+    pub fn decision<'a>(&self, mom: &'a Mom) -> Option<&'a Decision> {
+        let recipe = mom.recipes.get(self.recipe?)?;
+        match self.choice {
+            Choice::Decision(at) => recipe.recipe.decisions.get(at),
+            _ => None,
+        }
+    }
+}
+
+/// Routes a request.
+///
+/// # Errors
+/// An unknown model, a malformed Fusion plugin, or a Fusion slug where no Fusion decision can serve.
+pub async fn route(mom: &Mom, request: &Arc<ChatRequest>, depth: Depth) -> Result<Routed, Fault> {
+    let overlay = overlay::of(request)?;
+    match identify(&mom.spec, request.model())? {
+        Identity::Model(model) => Ok(Routed {
+            recipe: None,
+            decided: None,
+            choice: Choice::Direct(model),
+            reason: "the request names a concrete model".to_owned(),
+            warnings: unused(overlay.as_ref(), "a concrete model was asked for"),
+            overlay: None,
+        }),
+        Identity::Recipe(at) => by_recipe(mom, at, request, depth, overlay).await,
+        Identity::Fusion => by_fusion(mom, request, depth, overlay).await,
+    }
+}
+
+async fn by_recipe(
+    mom: &Mom,
+    at: usize,
+    request: &Arc<ChatRequest>,
+    depth: Depth,
+    overlay: Option<FusionOverlay>,
+) -> Result<Routed, Fault> {
+    let served = mom.recipe(at)?;
+    let decided = served.decide(request, &Scope::All, depth).await?;
+    let (choice, reason) = match (&decided.verdict.blocked, &decided.verdict.winner) {
+        (Some(blocked), _) => (
+            Choice::Nobody(blocked_fault(blocked)),
+            "a signal is not supported yet".to_owned(),
+        ),
+        (None, Some(won)) => (
+            Choice::Decision(won.decision),
+            format!("the decision `{}` matched", won.name),
+        ),
+        (None, None) => nothing_matched(mom, &served.recipe),
+    };
+    let fusion = matches!(&choice, Choice::Decision(at) if is_fusion(&served.recipe, *at));
+    let (overlay, warnings) = match overlay {
+        Some(overlay) if fusion => (Some(overlay), Vec::new()),
+        other => (
+            None,
+            unused(other.as_ref(), "the decision that won is not a Fusion decision"),
+        ),
+    };
+    Ok(Routed {
+        recipe: Some(at),
+        decided: Some(decided),
+        choice,
+        reason,
+        overlay,
+        warnings,
+    })
+}
+
+/// The Fusion slug: a Fusion decision that matches, else the request's own panel, else the first-ranked Fusion
+/// decision, else a clear refusal. Source: contract §2.1.
+async fn by_fusion(
+    mom: &Mom,
+    request: &Arc<ChatRequest>,
+    depth: Depth,
+    overlay: Option<FusionOverlay>,
+) -> Result<Routed, Fault> {
+    let served = mom.recipe(0)?;
+    let fusions: Vec<usize> = (0..served.recipe.decisions.len())
+        .filter(|at| is_fusion(&served.recipe, *at))
+        .collect();
+    let decided = served
+        .decide(request, &Scope::Only(fusions.clone()), depth)
+        .await?;
+    let own_panel = overlay
+        .as_ref()
+        .is_some_and(|own| own.panel.as_ref().is_some_and(|panel| !panel.is_empty()));
+    let first_ranked = fusions.iter().copied().max_by_key(|at| rank(&served.recipe, *at));
+    let (choice, reason) = match (&decided.verdict.winner, first_ranked) {
+        (Some(won), _) => (
+            Choice::Decision(won.decision),
+            format!("the Fusion decision `{}` matched", won.name),
+        ),
+        (None, _) if own_panel => (
+            Choice::RequestPanel,
+            "the request brings its own panel".to_owned(),
+        ),
+        (None, Some(at)) => (
+            Choice::Decision(at),
+            "no Fusion decision matched; the one of highest priority answers a direct request".to_owned(),
+        ),
+        (None, None) => {
+            let text = format!(
+                "no eligible Fusion decision for the model `{}`: the policy has none, and the request brings no panel \
+                 (plugins: [{{\"id\": \"fusion\", \"analysis_models\": […]}}])",
+                request.model()
+            );
+            return Err(Fault::new(Code::NoFusionDecision, text).at("model"));
+        }
+    };
+    Ok(Routed {
+        recipe: Some(0),
+        decided: Some(decided),
+        choice,
+        reason,
+        overlay,
+        warnings: Vec::new(),
+    })
+}
+
+fn nothing_matched(mom: &Mom, recipe: &Recipe) -> (Choice, String) {
+    match &mom.spec.default_model {
+        Some(model) => (
+            Choice::Default(model.clone()),
+            "no decision matched; the default model answers".to_owned(),
+        ),
+        None => {
+            let text = format!(
+                "no decision of the recipe `{}` matched, and there is no default model",
+                recipe.name
+            );
+            (
+                Choice::Nobody(Fault::new(Code::NoRoute, text)),
+                "no decision matched".to_owned(),
+            )
+        }
+    }
+}
+
+fn blocked_fault(blocked: &chorus_policy::Blocked) -> Fault {
+    let missing: Vec<String> = blocked.missing.iter().map(ToString::to_string).collect();
+    let text = format!(
+        "whether the decision `{}` applies depends on {}, which this version does not evaluate yet",
+        blocked.decision,
+        missing.join(", ")
+    );
+    Fault::new(Code::NotSupported, text)
+}
+
+fn is_fusion(recipe: &Recipe, at: usize) -> bool {
+    recipe
+        .decisions
+        .get(at)
+        .is_some_and(|d| matches!(d.algorithm, Algorithm::Fusion(_)))
+}
+
+/// Priority, then the earlier one.
+fn rank(recipe: &Recipe, at: usize) -> (i64, std::cmp::Reverse<usize>) {
+    (
+        recipe.decisions.get(at).map_or(i64::MIN, |d| d.priority),
+        std::cmp::Reverse(at),
+    )
+}
+
+fn unused(overlay: Option<&FusionOverlay>, why: &str) -> Vec<String> {
+    overlay
+        .map(|_| format!("fusion_plugin_unused: {why}"))
+        .into_iter()
+        .collect()
+}
