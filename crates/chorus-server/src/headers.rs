@@ -1,0 +1,133 @@
+//! The `x-vsr-*` headers of an answer. Source: contract §2.7 and §4.4.
+
+use chorus_engine::{AnswerHead, Path, RouteHead};
+use chorus_spec::Family;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+
+/// Version of this set of headers.
+const SCHEMA_VERSION: &str = "2";
+
+/// Longest value of one header, in bytes.
+const MAX_VALUE_BYTES: usize = 1024;
+
+/// Collects headers; a value that cannot be sent is left out.
+#[derive(Debug, Default)]
+pub(crate) struct Headers(HeaderMap);
+
+impl Headers {
+    /// Those that every answer of a run has.
+    #[must_use]
+    pub(crate) fn of_run(id: &str) -> Self {
+        let mut headers = Self::default();
+        headers.put("x-vsr-schema-version", SCHEMA_VERSION);
+        headers.put("x-vsr-replay-id", id);
+        headers.put("x-request-id", id);
+        headers
+    }
+
+    /// What the route says; `debug` adds the matched signals.
+    pub(crate) fn route(&mut self, head: &RouteHead, debug: bool) {
+        self.put("x-vsr-response-path", head.path.as_str());
+        self.put("x-vsr-selected-algorithm", &head.algorithm);
+        self.put(
+            "x-vsr-selected-reasoning",
+            if head.reasoning { "on" } else { "off" },
+        );
+        self.maybe("x-vsr-selected-recipe", head.recipe.as_deref());
+        self.maybe("x-vsr-selected-decision", head.decision.as_deref());
+        self.maybe(
+            "x-vsr-selected-confidence",
+            head.confidence.map(|c| format!("{c:.4}")).as_deref(),
+        );
+        self.maybe("x-vsr-selected-category", category(head).as_deref());
+        if head.path == Path::FastResponse {
+            self.put("x-vsr-fast-response", "true");
+        }
+        if !head.warnings.is_empty() {
+            self.put("x-vsr-response-warnings", &head.warnings.join(","));
+        }
+        if debug {
+            self.matched(head);
+        }
+    }
+
+    /// What the answer says; a looper's account in full.
+    pub(crate) fn answer(&mut self, head: &AnswerHead, route: Option<&RouteHead>) {
+        if !head.selected_model.is_empty() {
+            self.put("x-vsr-selected-model", &head.selected_model);
+        }
+        let Some(route) = route.filter(|r| r.path == Path::Looper) else {
+            return;
+        };
+        self.put("x-vsr-looper-algorithm", &route.algorithm);
+        self.put("x-vsr-looper-model", &head.selected_model);
+        self.put("x-vsr-looper-models-used", &head.models_used.join(","));
+        self.put("x-vsr-looper-iterations", &head.calls.to_string());
+        self.put("x-vsr-looper-latency-ms", &head.latency_ms.to_string());
+        self.put(
+            "x-vsr-looper-prompt-tokens",
+            &head.usage.prompt_tokens.to_string(),
+        );
+        self.put(
+            "x-vsr-looper-completion-tokens",
+            &head.usage.completion_tokens.to_string(),
+        );
+        self.put("x-vsr-looper-total-tokens", &head.usage.total_tokens.to_string());
+    }
+
+    /// The headers.
+    #[must_use]
+    pub(crate) fn into_map(self) -> HeaderMap {
+        self.0
+    }
+
+    fn matched(&mut self, head: &RouteHead) {
+        let Some(verdict) = &head.verdict else { return };
+        for family in Family::ALL {
+            let names: Vec<&str> = verdict
+                .matched
+                .iter()
+                .filter(|(k, _)| k.family == family)
+                .map(|(k, _)| k.name.as_str())
+                .collect();
+            if !names.is_empty() {
+                let family = match family {
+                    Family::Projection => "projections".to_owned(),
+                    Family::Preference => "preference".to_owned(),
+                    other => other.bucket().replace('_', "-"),
+                };
+                self.put(&format!("x-vsr-matched-{family}"), &names.join(","));
+            }
+        }
+    }
+
+    fn maybe(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.put(name, value);
+        }
+    }
+
+    fn put(&mut self, name: &str, value: &str) {
+        let mut end = value.len().min(MAX_VALUE_BYTES);
+        while !value.is_char_boundary(end) {
+            end -= 1;
+        }
+        let value = value.get(..end).unwrap_or_default();
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            self.0.insert(name, value);
+        }
+    }
+}
+
+/// The matched domain of highest confidence.
+fn category(head: &RouteHead) -> Option<String> {
+    let domains = head
+        .verdict
+        .as_ref()?
+        .matched
+        .iter()
+        .filter(|(key, _)| key.family == Family::Domain);
+    domains
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(key, _)| key.name.clone())
+}

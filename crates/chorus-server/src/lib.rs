@@ -1,0 +1,24 @@
+//! The doors: HTTP for the data plane (`/v1/…`) and the management plane (`/api/v1/…`).
+//!
+//! This crate is the only owner of HTTP status codes and of the names of headers. It reads a body once, asks the
+//! engine, and writes what comes back; it knows no policy and no backend.
+//!
+//! **Invariant:** a stream never lies: a fault before the first byte is a status, after it an error event; `[DONE]`
+//! stands only behind a whole answer.
+
+mod app;
+mod body;
+mod chat;
+mod door;
+mod eval;
+mod eval_shape;
+mod headers;
+mod health;
+mod models;
+mod reply;
+mod serve;
+mod sse;
+pub mod status;
+
+pub use door::{Door, DoorLimits};
+pub use serve::{Bound, Planes, serve};

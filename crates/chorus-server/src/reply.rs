@@ -1,0 +1,55 @@
+//! Faults and bodies as HTTP responses.
+
+use crate::status;
+use axum::response::{IntoResponse, Response};
+use chorus_engine::{Code, Fault, Retry};
+use chorus_wire::ErrorBody;
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::{HeaderMap, StatusCode};
+
+/// A JSON body with headers.
+pub(crate) fn json(status: StatusCode, headers: HeaderMap, body: Vec<u8>) -> Response {
+    let mut response = (status, headers, body).into_response();
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// A fault as the client sees it.
+pub(crate) fn fault(fault: &Fault, headers: HeaderMap) -> Response {
+    let status = status::row(fault.code).status;
+    let mut response = json(status, headers, error_body(fault).to_bytes());
+    if fault.code.retry() == Retry::Same && fault.code != Code::Internal {
+        response
+            .headers_mut()
+            .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+/// The error shape of a fault.
+pub(crate) fn error_body(fault: &Fault) -> ErrorBody {
+    ErrorBody {
+        message: fault.public.clone(),
+        kind: status::row(fault.code).kind.to_owned(),
+        param: fault.param.clone(),
+        code: Some(fault.code.as_str().to_owned()),
+    }
+}
+
+/// The fault of everything that a stop cuts off.
+pub(crate) fn stopping() -> Fault {
+    Fault::new(Code::ShuttingDown, "the server is stopping")
+}
+
+/// A refusal of the door itself, such as 404, 405, 408 or 413.
+pub(crate) fn refusal(status: StatusCode, code: &str, message: &str) -> Response {
+    let body = ErrorBody {
+        message: message.to_owned(),
+        kind: "invalid_request_error".to_owned(),
+        param: None,
+        code: Some(code.to_owned()),
+    };
+    json(status, HeaderMap::new(), body.to_bytes())
+}

@@ -1,0 +1,93 @@
+//! Both planes on their sockets, until a stop, and then a graceful end.
+//!
+//! A stop closes the listeners and readiness; running requests have `grace` to end; what is left ends with an error
+//! event; then records are flushed (case C10).
+
+use crate::app;
+use crate::door::Door;
+use axum::Router;
+use axum::serve::ListenerExt;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// The sockets of both planes.
+pub struct Planes {
+    /// The data plane.
+    pub data: TcpListener,
+    /// The management plane.
+    pub management: TcpListener,
+}
+
+/// Where the planes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bound {
+    /// The data plane.
+    pub data: SocketAddr,
+    /// The management plane.
+    pub management: SocketAddr,
+}
+
+impl Planes {
+    /// Binds both.
+    ///
+    /// # Errors
+    /// The address that cannot be had, in the error's text.
+    pub async fn bind(data: SocketAddr, management: SocketAddr) -> io::Result<Self> {
+        let bind = |address: SocketAddr| async move {
+            let listener = TcpListener::bind(address).await;
+            listener.map_err(|e| io::Error::new(e.kind(), format!("cannot listen on {address}: {e}")))
+        };
+        Ok(Self {
+            data: bind(data).await?,
+            management: bind(management).await?,
+        })
+    }
+
+    /// Where they are.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn bound(&self) -> io::Result<Bound> {
+        Ok(Bound {
+            data: self.data.local_addr()?,
+            management: self.management.local_addr()?,
+        })
+    }
+}
+
+/// Serves until `stop`, then at most `grace` longer.
+///
+/// # Errors
+/// When a listener fails.
+pub async fn serve(planes: Planes, door: Door, stop: CancellationToken, grace: Duration) -> io::Result<()> {
+    let data = plane(planes.data, app::data(door.clone()), stop.clone());
+    let management = plane(planes.management, app::management(door.clone()), stop.clone());
+    let ending = async {
+        stop.cancelled().await;
+        door.set_ready(false);
+        tokio::time::sleep(grace).await;
+        door.expire();
+        // The error events of expired streams get a moment to leave.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    };
+    let served = tokio::select! {
+        served = async { tokio::try_join!(data, management) } => served.map(|_| ()),
+        () = ending => Ok(()),
+    };
+    door.set_ready(false);
+    door.engine.drain(Duration::from_secs(2)).await;
+    served
+}
+
+async fn plane(listener: TcpListener, app: Router, stop: CancellationToken) -> io::Result<()> {
+    let listener = listener.tap_io(|stream| {
+        // Without it the last bytes of an event wait for the next one.
+        let _ = stream.set_nodelay(true);
+    });
+    axum::serve(listener, app)
+        .with_graceful_shutdown(stop.cancelled_owned())
+        .await
+}

@@ -1,0 +1,96 @@
+//! A run as a server-sent event stream.
+//!
+//! Each part is one frame as soon as it is there; a comment breaks silences; a fault is an event with `error` and no
+//! `[DONE]` after it.
+
+use crate::door::Door;
+use crate::reply;
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use chorus_engine::{Code, Fault, Part, Run};
+use chorus_wire::sse;
+use futures_util::stream;
+use http::HeaderMap;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use std::convert::Infallible;
+
+/// How a stream starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// Its first part has been taken.
+    Begun,
+    /// Nothing has come yet: a comment opens it.
+    Silent,
+}
+
+struct Flow {
+    door: Door,
+    run: Run,
+    silent: bool,
+    over: bool,
+}
+
+/// The response.
+pub(crate) fn response(mut headers: HeaderMap, door: Door, run: Run, opening: Opening) -> Response {
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/event-stream; charset=utf-8"),
+    );
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    let flow = Flow {
+        door,
+        run,
+        silent: opening == Opening::Silent,
+        over: false,
+    };
+    let frames = stream::unfold(flow, |mut flow| async move {
+        let frame = flow.next().await?;
+        Some((Ok::<Bytes, Infallible>(frame), flow))
+    });
+    (headers, Body::from_stream(frames)).into_response()
+}
+
+impl Flow {
+    async fn next(&mut self) -> Option<Bytes> {
+        if self.over {
+            return None;
+        }
+        if std::mem::take(&mut self.silent) {
+            return Some(keepalive());
+        }
+        loop {
+            let part = tokio::select! {
+                biased;
+                part = tokio::time::timeout(self.door.limits.keepalive, self.run.next()) => part,
+                () = self.door.expired() => Ok(Some(Part::Fault(reply::stopping()))),
+            };
+            return match part {
+                Err(_) => Some(keepalive()),
+                Ok(Some(Part::Chunk(chunk))) => Some(sse::encode(&chunk.to_bytes())),
+                Ok(Some(Part::End(_))) => Some(self.last(sse::encode(sse::DONE))),
+                Ok(Some(Part::Fault(fault))) => Some(self.failed(&fault)),
+                Ok(Some(Part::Routed(_) | Part::Progress(_) | Part::Begin(_) | Part::Reply(..))) => continue,
+                Ok(None) => Some(self.failed(&Fault::new(
+                    Code::Internal,
+                    "the stream came to no end; see the log",
+                ))),
+            };
+        }
+    }
+
+    fn failed(&mut self, fault: &Fault) -> Bytes {
+        let frame = sse::encode(&reply::error_body(fault).to_bytes());
+        self.last(frame)
+    }
+
+    fn last(&mut self, frame: Bytes) -> Bytes {
+        self.over = true;
+        frame
+    }
+}
+
+fn keepalive() -> Bytes {
+    sse::encode_comment("still working")
+}
