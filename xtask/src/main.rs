@@ -1,0 +1,53 @@
+//! Chores of the repository: `cargo xtask tidy | ci | upstream | bench`.
+//!
+//! Knows the repository's layout and its rules; knows nothing of what the crates do.
+
+mod bench;
+mod ci;
+mod tidy;
+mod upstream;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask tidy                 the rules of the house: module docs, crate direction, module cycles, sizes, names
+cargo xtask ci                   what CI runs: format, lints, tidy, tests
+cargo xtask upstream [--port N]  a scripted backend for examples/deep-research.yaml, on 127.0.0.1:9101
+cargo xtask bench [NAME …]       the benchmarks behind the figures of docs/benchmarks.md";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["tidy"] => tidy::run(&root()),
+        ["ci"] => ci::run(&root()),
+        ["upstream", rest @ ..] => upstream::run(rest),
+        ["bench", names @ ..] => bench::run(&root(), names),
+        _ => {
+            say(HELP);
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .map(Path::to_path_buf)
+        .unwrap_or_default()
+}
+
+/// One line on standard output.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
