@@ -1,0 +1,250 @@
+//! Commands and their flags: one definition each, from which help is made.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// Chorus makes many models answer as one.
+///
+/// A client names one model; Chorus decides which models work on the request, lets them select, cascade or
+/// deliberate, and returns one ordinary, attributable answer.
+#[derive(Debug, Parser)]
+#[command(name = "chorus", version, after_help = EXAMPLES)]
+pub struct Cli {
+    /// What the log shows, such as `info` or `chorus_engine=debug` (default `warn`; it goes to standard error).
+    #[arg(long, global = true, env = "CHORUS_LOG")]
+    pub log: Option<String>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chorus serve                               serve small local models behind one name, on 127.0.0.1:8899
+  chorus serve policy.yaml                   serve a v0.3 configuration
+  chorus ask \"Why is the sky blue?\" --trace  ask without a server, and see who said what
+  chorus check policy.yaml                   every problem of a configuration at once, with its line
+  chorus explain policy.yaml \"2+2?\"          which decision a question reaches, and why; no model is called";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve a configuration (or the built-in one) over HTTP.
+    Serve(Serve),
+    /// Ask one question without a server; the answer streams to the terminal.
+    Ask(Ask),
+    /// Say which decision a question reaches and why: signals, projections, every proof. No model is called.
+    Explain(Explain),
+    /// Check a configuration: every problem at once, with line, column and help.
+    Check(Check),
+    /// The local model files.
+    #[command(subcommand)]
+    Models(Models),
+    /// The records of past requests.
+    #[command(subcommand)]
+    Runs(Runs),
+    /// Offline work: training.
+    #[command(subcommand)]
+    Lab(Lab),
+}
+
+/// Where a configuration comes from; shared by `serve`, `ask` and `explain`.
+#[derive(Debug, Clone, Args)]
+pub struct Source {
+    /// For the built-in configuration: only the smallest model, answering as a panel of itself.
+    #[arg(long)]
+    pub small: bool,
+    /// Fetch no model; what is missing is an error.
+    #[arg(long)]
+    pub offline: bool,
+    /// Where model files are kept (default: the user's cache directory).
+    #[arg(long, env = "CHORUS_MODELS", value_name = "DIR")]
+    pub models_dir: Option<PathBuf>,
+    /// Where run records are kept (default: the user's state directory).
+    #[arg(long, env = "CHORUS_RUNS", value_name = "FILE")]
+    pub runs_file: Option<PathBuf>,
+}
+
+/// Flags of `serve`.
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// A v0.3 configuration; without one, small local models are served.
+    pub file: Option<PathBuf>,
+    /// Address of the data plane. Anything but loopback exposes models to others, unauthenticated.
+    #[arg(long, default_value = "127.0.0.1")]
+    pub host: IpAddr,
+    /// Port of the data plane (default: the file's first listener, else 8899; 0 takes a free one).
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// Port of the management plane, always on loopback (default: the file's, else 8080; 0 takes a free one).
+    #[arg(long)]
+    pub management_port: Option<u16>,
+    /// Once served, ask this question at the door and show the answer.
+    #[arg(long, value_name = "QUESTION")]
+    pub ask: Option<String>,
+    /// Seconds that running requests have to end when the process is stopped.
+    #[arg(long, default_value_t = 30, value_name = "SECONDS")]
+    pub grace: u64,
+    /// Seconds of silence after which a stream gets a comment line.
+    #[arg(long, default_value_t = 5, value_name = "SECONDS")]
+    pub keepalive: u64,
+    #[command(flatten)]
+    pub source: Source,
+}
+
+/// Flags of `ask`.
+#[derive(Debug, Args)]
+pub struct Ask {
+    /// The question; `-` reads it from standard input.
+    pub question: String,
+    /// The model name to ask: an auto name, a Fusion slug, an entrypoint or a concrete model.
+    #[arg(long, short, default_value = "vllm-sr/auto")]
+    pub model: String,
+    /// A v0.3 configuration; without one, small local models answer.
+    #[arg(long, short, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Afterwards, show who said what, at what cost.
+    #[arg(long, short)]
+    pub trace: bool,
+    /// Print the whole reply as JSON instead of streaming the text.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub source: Source,
+}
+
+/// Flags of `explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// `[FILE] QUESTION`: a v0.3 configuration (else the built-in one), and the question; `-` reads it from standard input.
+    #[arg(num_args = 1..=2, required = true, value_names = ["FILE", "QUESTION"])]
+    pub words: Vec<String>,
+    /// The model name to evaluate.
+    #[arg(long, short, default_value = "vllm-sr/auto")]
+    pub model: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub source: Source,
+}
+
+/// Flags of `check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The configuration.
+    pub file: PathBuf,
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub json: bool,
+    /// Treat warnings as errors.
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// Commands on model files.
+#[derive(Debug, Subcommand)]
+pub enum Models {
+    /// The known models, and which of them are here.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Where model files are kept.
+        #[arg(long, env = "CHORUS_MODELS", value_name = "DIR")]
+        models_dir: Option<PathBuf>,
+    },
+    /// Fetch models, verified by digest; an interrupted pull goes on where it stopped.
+    Pull {
+        /// Their names; see `chorus models list`.
+        #[arg(required = true)]
+        names: Vec<String>,
+        /// Where model files are kept.
+        #[arg(long, env = "CHORUS_MODELS", value_name = "DIR")]
+        models_dir: Option<PathBuf>,
+    },
+    /// Remove models' files.
+    Rm {
+        /// Their names.
+        #[arg(required = true)]
+        names: Vec<String>,
+        /// Where model files are kept.
+        #[arg(long, env = "CHORUS_MODELS", value_name = "DIR")]
+        models_dir: Option<PathBuf>,
+    },
+}
+
+/// Commands on run records.
+#[derive(Debug, Subcommand)]
+pub enum Runs {
+    /// The latest runs.
+    List {
+        /// How many.
+        #[arg(long, short = 'n', default_value_t = 20)]
+        limit: usize,
+        /// Only runs of this decision.
+        #[arg(long)]
+        decision: Option<String>,
+        /// Only runs that ended this way.
+        #[arg(long, value_enum)]
+        status: Option<Status>,
+        /// Print JSON, one record a line.
+        #[arg(long)]
+        json: bool,
+        /// Where run records are kept.
+        #[arg(long, env = "CHORUS_RUNS", value_name = "FILE")]
+        runs_file: Option<PathBuf>,
+    },
+    /// One run, whole.
+    Show {
+        /// Its id (`run_…`), as in the header `x-vsr-replay-id`.
+        id: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Where run records are kept.
+        #[arg(long, env = "CHORUS_RUNS", value_name = "FILE")]
+        runs_file: Option<PathBuf>,
+    },
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Status {
+    /// With an answer.
+    Ok,
+    /// With an error.
+    Failed,
+    /// The client left.
+    Cancelled,
+}
+
+/// Offline work.
+#[derive(Debug, Subcommand)]
+pub enum Lab {
+    /// Train a head over the encoder from labelled data, and write it with its card.
+    TrainHead {
+        /// Which head.
+        #[arg(value_enum)]
+        task: Head,
+        /// Folder with the training data (see docs/heads.md).
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+        /// Where the head and its card are written.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Where model files are kept.
+        #[arg(long, env = "CHORUS_MODELS", value_name = "DIR")]
+        models_dir: Option<PathBuf>,
+    },
+}
+
+/// The heads that can be trained.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Head {
+    /// The 14 subject categories.
+    Domain,
+    /// How hard a question is.
+    Complexity,
+}

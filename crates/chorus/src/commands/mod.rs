@@ -1,0 +1,27 @@
+//! One file a command.
+
+mod ask;
+mod check;
+mod explain;
+mod lab;
+mod models;
+mod runs;
+mod serve;
+
+pub use runs::calls as calls_table;
+
+use crate::cli::{Cli, Command};
+use std::process::ExitCode;
+
+/// Runs the command that was asked for.
+pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
+    match cli.command {
+        Command::Serve(flags) => serve::run(flags).await,
+        Command::Ask(flags) => ask::run(flags).await,
+        Command::Explain(flags) => explain::run(flags).await,
+        Command::Check(flags) => check::run(&flags),
+        Command::Models(command) => models::run(command).await,
+        Command::Runs(command) => runs::run(command).await,
+        Command::Lab(command) => lab::run(command).await,
+    }
+}

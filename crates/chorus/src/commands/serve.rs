@@ -1,0 +1,106 @@
+//! `chorus serve [FILE]`: both planes, until the process is told to stop.
+
+use crate::cli::Serve;
+use crate::commands::ask::Printer;
+use crate::setup;
+use crate::terminal::note;
+use anyhow::Context;
+use chorus_engine::{Engine, Inbound};
+use chorus_server::{Door, DoorLimits, Planes};
+use chorus_spec::Spec;
+use chorus_wire::{ChatRequest, Message, Role};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Serves until SIGINT or SIGTERM; a second one ends at once.
+pub async fn run(flags: Serve) -> anyhow::Result<ExitCode> {
+    let spec = setup::spec(flags.file.as_deref(), &flags.source).await?;
+    let (data, management) = addresses(&flags, &spec);
+    let planes = Planes::bind(data, management).await?;
+    let bound = planes.bound()?;
+    let engine = setup::engine(spec, &flags.source).await?;
+    let limits = DoorLimits {
+        keepalive: Duration::from_secs(flags.keepalive.max(1)),
+        ..DoorLimits::default()
+    };
+    let door = Door::new(engine.clone(), limits);
+    door.set_ready(true);
+    note(&greeting(&engine, bound.data, bound.management));
+
+    let stop = CancellationToken::new();
+    let serving = tokio::spawn(chorus_server::serve(
+        planes,
+        door,
+        stop.clone(),
+        Duration::from_secs(flags.grace),
+    ));
+    if let Some(question) = &flags.ask {
+        first_answer(&engine, question).await?;
+    }
+    told_to_stop().await?;
+    note("stopping: running requests may end; once more to end at once");
+    stop.cancel();
+    tokio::select! {
+        served = serving => served.context("the server broke down")??,
+        again = told_to_stop() => again?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The file's first listener gives the port; the address stays on loopback unless the command line says otherwise.
+fn addresses(flags: &Serve, spec: &Spec) -> (SocketAddr, SocketAddr) {
+    let listener = spec.listeners.first();
+    let port = flags.port.or(listener.map(|l| l.port)).unwrap_or(8899);
+    let management = flags.management_port.unwrap_or(spec.global.management_port);
+    let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    if let Some(listener) = listener.filter(|l| l.address != "127.0.0.1" && l.address != "localhost") {
+        let asked = &listener.address;
+        note(&format!(
+            "note: the file listens on {asked}; Chorus stays on {} unless --host says otherwise",
+            flags.host
+        ));
+    }
+    (
+        SocketAddr::new(flags.host, port),
+        SocketAddr::new(loopback, management),
+    )
+}
+
+fn greeting(engine: &Engine, data: SocketAddr, management: SocketAddr) -> String {
+    let names: Vec<String> = engine.models().data.into_iter().map(|card| card.id).collect();
+    format!(
+        "Chorus serves {}\n  models      {}\n  data plane  http://{data}/v1\n  management  http://{management}\n  try         curl http://{data}/v1/chat/completions -H 'content-type: application/json' \\\n                -d '{{\"model\":\"vllm-sr/auto\",\"messages\":[{{\"role\":\"user\",\"content\":\"Hello!\"}}]}}'",
+        engine.spec().digest,
+        names.join(", "),
+    )
+}
+
+/// The first question, by the Fusion slug, with its trace.
+async fn first_answer(engine: &Engine, question: &str) -> anyhow::Result<()> {
+    note(&format!("\nYou      {question}"));
+    let model = engine
+        .spec()
+        .global
+        .fusion_names
+        .first()
+        .cloned()
+        .unwrap_or_else(|| "vllm-sr/fusion".to_owned());
+    let mut request = ChatRequest::new(&model, vec![Message::new(Role::User, question)]);
+    request.set_stream(true, true);
+    let run = engine.run(Inbound {
+        request,
+        progress: true,
+    });
+    Printer::streaming(true).print(run).await.map(|_| ())
+}
+
+async fn told_to_stop() -> anyhow::Result<()> {
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! The command line: parse, call one function, print.
+//!
+//! The only room that reads the environment, prints, and sets the exit status.
+
+mod cli;
+mod commands;
+mod pull_progress;
+mod setup;
+mod terminal;
+mod trace;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    terminal::start_log(cli.log.as_deref());
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return terminal::failed(&error.into()),
+    };
+    let code = match runtime.block_on(commands::dispatch(cli)) {
+        Ok(code) => code,
+        Err(error) => terminal::failed(&error),
+    };
+    // Threads of in-process models may still be in a forward pass; nothing waits for them.
+    runtime.shutdown_background();
+    code
+}
