@@ -1,0 +1,60 @@
+//! Trains a head: `train_head domain|complexity DATA MODELS OUT [VECTORS]`.
+//!
+//! `DATA` holds `outcomes/` and `intents/`; `MODELS` holds `model.safetensors` and `tokenizer.json` of
+//! all-MiniLM-L6-v2; `OUT` gets the head and its card; `VECTORS` is a file that keeps vectors between runs. It
+//! knows the lab's public functions only. Invariant: it writes nothing but `OUT`, `VECTORS` and the converted
+//! encoder in `MODELS/converted`.
+
+#![expect(clippy::print_stderr, reason = "an example speaks to the terminal")]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use chorus_infer::encoder::MiniLm;
+use chorus_lab::{CachedEncoder, Report, Task, TrainHead};
+
+type Fault = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(report) => {
+            for set in &report.sets {
+                let auroc = set.auroc.map_or_else(String::new, |auroc| format!(", AUROC {auroc:.4}"));
+                let metrics = &set.metrics;
+                eprintln!(
+                    "{}: {} examples, top-1 {:.4}, macro-F1 {:.4}, calibration error {:.4}{auroc}",
+                    set.name, metrics.count, metrics.top1, metrics.macro_f1, metrics.calibration_error
+                );
+            }
+            ExitCode::SUCCESS
+        }
+        Err(fault) => {
+            eprintln!("{fault}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<Report, Fault> {
+    let [task, data, models, out, rest @ ..] = arguments else {
+        return Err("usage: train_head domain|complexity DATA MODELS OUT [VECTORS]".into());
+    };
+    let task = Task::ALL
+        .into_iter()
+        .find(|known| known.name() == task)
+        .ok_or_else(|| format!("no task {task}: domain or complexity"))?;
+    let models = PathBuf::from(models);
+    let encoder = MiniLm::load(
+        &models.join("model.safetensors"),
+        &models.join("tokenizer.json"),
+        &models.join("converted"),
+    )?;
+    let run = TrainHead { task, data_dir: data.into(), out_dir: out.into() };
+    let mut progress = |line: &str| eprintln!("{line}");
+    let report = match rest.first() {
+        Some(vectors) => run.run(&CachedEncoder::open(&encoder, vectors.as_ref())?, &mut progress)?,
+        None => run.run(&encoder, &mut progress)?,
+    };
+    Ok(report)
+}

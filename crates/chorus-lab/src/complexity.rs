@@ -1,0 +1,115 @@
+//! The complexity task: whether a text is easy or hard for a language model, seen from the text alone.
+//!
+//! It knows how outcomes become labels. Invariant: as the domain task's, no near-duplicate of a held-out question
+//! is learnt. Easy and hard are what many models got right or wrong, so the head is a prior and no verdict.
+
+use std::path::Path;
+
+use crate::corpus;
+use crate::example::{Example, Side, Split, side};
+use crate::fault::LabFault;
+
+/// The classes, in the order of probabilities.
+pub(crate) const LABELS: [&str; 2] = ["easy", "hard"];
+
+const EASY: usize = 0;
+const HARD: usize = 1;
+
+const OWN_TRAIN: &str = include_str!("../data/complexity_train.tsv");
+const OWN_EVAL: &str = include_str!("../data/complexity_eval.tsv");
+const EVERYDAY_TRAIN: &str = include_str!("../data/everyday_train.tsv");
+
+/// A question that fewer of the models solved is hard, one that more solved is easy; between them lies no label.
+/// Of MMLU-Pro's questions, answered by 29 models, 51% are hard by this and 24% easy.
+const HARD_BELOW: f32 = 0.35;
+const EASY_ABOVE: f32 = 0.65;
+
+const OWN_WEIGHT: f32 = 8.0;
+const EVERYDAY_WEIGHT: f32 = 1.0;
+const INTENT_WEIGHT: f32 = 0.5;
+const INTENT_STEP: usize = 40;
+
+/// Reads and splits everything that the task uses.
+pub(crate) fn split(data: &Path) -> Result<Split, LabFault> {
+    let mut split = Split::default();
+    let mut exam = Vec::new();
+    let mut mixed = Vec::new();
+    for question in corpus::mmlu_pro(data)? {
+        add(&mut split, &mut exam, question.question.clone(), question.solve_rate());
+    }
+    for routed in corpus::routed_mmlu(data)? {
+        add(&mut split, &mut exam, routed.stem().to_owned(), routed.solve_rate());
+    }
+    for query in corpus::graded(data)? {
+        let rate = query.solve_rate();
+        add(&mut split, &mut mixed, query.question, rate);
+    }
+    for text in corpus::intents(data)?.into_iter().step_by(INTENT_STEP) {
+        split.learn(&text.clone(), Example { text, label: EASY, weight: INTENT_WEIGHT });
+    }
+    for (_, text) in corpus::labelled_lines("everyday_train.tsv", EVERYDAY_TRAIN)? {
+        split.train.push(Example { text: text.to_owned(), label: EASY, weight: EVERYDAY_WEIGHT });
+    }
+    split.train.extend(own("complexity_train.tsv", OWN_TRAIN, OWN_WEIGHT)?);
+    split.held_out.push(("MMLU-Pro and MMLU, held-out fifth".to_owned(), exam));
+    split.held_out.push(("LLMRouter's mixed tasks, held-out fifth".to_owned(), mixed));
+    let fixture = own("complexity_eval.tsv", OWN_EVAL, 1.0)?;
+    split
+        .held_out
+        .push(("Expert and everyday prompts in several languages, own fixture".to_owned(), fixture));
+    Ok(split)
+}
+
+/// Adds a question to its side when its solve rate says what it is.
+fn add(split: &mut Split, held_out: &mut Vec<Example>, question: String, solve_rate: f32) {
+    let label = match solve_rate {
+        rate if rate < HARD_BELOW => HARD,
+        rate if rate > EASY_ABOVE => EASY,
+        _ => return,
+    };
+    let example = Example { text: question, label, weight: 1.0 };
+    if side(&example.text) == Side::HeldOut {
+        held_out.push(example);
+    } else {
+        split.learn(&example.text.clone(), example);
+    }
+}
+
+fn own(name: &str, content: &str, weight: f32) -> Result<Vec<Example>, LabFault> {
+    let lines = corpus::labelled_lines(name, content)?.into_iter().enumerate();
+    let examples = lines.map(|(number, (class, text))| {
+        let label = LABELS
+            .iter()
+            .position(|&name| name == class)
+            .ok_or_else(|| LabFault::content(Path::new(name), number + 1, &format!("no class {class}")))?;
+        Ok(Example { text: text.to_owned(), label, weight })
+    });
+    examples.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_solve_rate_in_the_middle_gives_no_label() {
+        let (mut split, mut held_out) = (Split::default(), Vec::new());
+        for (question, rate) in [("alpha", 0.1), ("beta", 0.5), ("gamma", 0.9), ("delta", 0.2)] {
+            add(&mut split, &mut held_out, question.to_owned(), rate);
+        }
+        let mut all: Vec<_> = split.train.iter().chain(&split.validation).chain(&held_out).collect();
+        all.sort_by(|left, right| left.text.cmp(&right.text));
+        let labels: Vec<_> = all.iter().map(|example| (example.text.as_str(), example.label)).collect();
+        assert_eq!(labels, [("alpha", HARD), ("delta", HARD), ("gamma", EASY)]);
+    }
+
+    #[test]
+    fn own_prompts_are_kept_apart() {
+        let learnt = own("complexity_train.tsv", OWN_TRAIN, 1.0).unwrap();
+        let fixture = own("complexity_eval.tsv", OWN_EVAL, 1.0).unwrap();
+        assert!(fixture.iter().filter(|example| example.label == HARD).count() >= 20);
+        for example in &fixture {
+            assert!(learnt.iter().all(|other| other.text != example.text), "{}", example.text);
+        }
+    }
+}

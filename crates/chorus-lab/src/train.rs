@@ -1,0 +1,194 @@
+//! One training run: data → vectors → penalty, temperature, head → figures and files.
+//!
+//! It knows the stages and no dataset. Invariant: the held-out sets are looked at once, after everything is chosen.
+
+use std::fs;
+use std::path::PathBuf;
+
+use chorus_infer::TextEncoder;
+use chorus_infer::heads::{Head, HeadCard};
+use sha2::{Digest, Sha256};
+
+use crate::example::{Example, Split};
+use crate::fault::LabFault;
+use crate::metrics::{Metrics, auroc};
+use crate::regression::{self, Linear, Row, log_softmax};
+use crate::report::{EvaluatedSet, Report};
+use crate::task::Task;
+use crate::{card, complexity, domain};
+
+/// Penalties that are tried, from loose to tight.
+const PENALTIES: [f64; 5] = [1e-6, 3e-6, 1e-5, 3e-5, 1e-4];
+/// Texts that are encoded between two lines of progress.
+const ENCODED_AT_ONCE: usize = 1_024;
+
+/// A training run.
+#[derive(Debug, Clone)]
+pub struct TrainHead {
+    /// What the head is to tell.
+    pub task: Task,
+    /// Folder of the public datasets: `outcomes/`, `intents/`.
+    pub data_dir: PathBuf,
+    /// Folder that gets `TASK.safetensors` and `TASK.md`.
+    pub out_dir: PathBuf,
+}
+
+/// Examples with their vectors.
+struct Encoded {
+    examples: Vec<Example>,
+    vectors: Vec<Vec<f32>>,
+}
+
+impl Encoded {
+    fn rows<'a>(&'a self, class_weights: &'a [f32]) -> impl Iterator<Item = Row<'a>> {
+        self.examples.iter().zip(&self.vectors).map(|(example, vector)| {
+            let balance = class_weights.get(example.label).copied().unwrap_or(1.0);
+            Row { vector, label: example.label, weight: example.weight * balance }
+        })
+    }
+
+    fn logits(&self, model: &Linear) -> Vec<(Vec<f32>, usize)> {
+        let rows = self.examples.iter().zip(&self.vectors);
+        rows.map(|(example, vector)| (model.logits(vector), example.label)).collect()
+    }
+}
+
+impl TrainHead {
+    /// Trains, measures and writes a head; `progress` gets a line now and then.
+    ///
+    /// # Errors
+    /// [`LabFault`] when a dataset is absent or broken, or a file cannot be written.
+    pub fn run(&self, encoder: &dyn TextEncoder, progress: &mut dyn FnMut(&str)) -> Result<Report, LabFault> {
+        let split = match self.task {
+            Task::Domain => domain::split(&self.data_dir)?,
+            Task::Complexity => complexity::split(&self.data_dir)?,
+        };
+        let report = self.train(split, encoder, progress)?;
+        fs::create_dir_all(&self.out_dir).map_err(|cause| LabFault::file(&self.out_dir, cause))?;
+        let files = [
+            (format!("{}.safetensors", self.task.name()), report.head.to_bytes()?),
+            (format!("{}.md", self.task.name()), card::write(self.task, &report).into_bytes()),
+        ];
+        for (name, content) in files {
+            let path = self.out_dir.join(name);
+            fs::write(&path, content).map_err(|cause| LabFault::file(&path, cause))?;
+        }
+        Ok(report)
+    }
+
+    fn train(
+        &self,
+        split: Split,
+        encoder: &dyn TextEncoder,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Report, LabFault> {
+        let labels = self.task.labels();
+        let data_digest = data_digest(&split);
+        let mut train = encode(split.train, "train", encoder, progress)?;
+        let validation = encode(split.validation, "validation", encoder, progress)?;
+        let balance = class_weights(&train.examples, labels)?;
+        let (penalty, temperature) = choose(&train, &validation, &balance, progress);
+
+        train.examples.extend(validation.examples);
+        train.vectors.extend(validation.vectors);
+        let model = regression::fit(&train.rows(&balance).collect::<Vec<_>>(), labels.len(), penalty);
+        let card = HeadCard {
+            labels: labels.iter().map(|&label| label.to_owned()).collect(),
+            encoder_digest: encoder.digest().to_owned(),
+            data_digest,
+            temperature,
+        };
+        let head = Head::new(card, model.weight, model.bias)?;
+        let mut sets = Vec::new();
+        for (name, examples) in split.held_out {
+            let set = encode(examples, &name, encoder, progress)?;
+            sets.push(evaluate(name, &set, &head));
+        }
+        Ok(Report { head, trained_on: train.examples.len(), penalty, sets })
+    }
+}
+
+fn encode(
+    examples: Vec<Example>,
+    name: &str,
+    encoder: &dyn TextEncoder,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Encoded, LabFault> {
+    let mut vectors = Vec::with_capacity(examples.len());
+    for part in examples.chunks(ENCODED_AT_ONCE) {
+        vectors
+            .extend(encoder.encode(&part.iter().map(|example| example.text.as_str()).collect::<Vec<_>>())?);
+        progress(&format!("encoded {} of {}: {name}", vectors.len(), examples.len()));
+    }
+    Ok(Encoded { examples, vectors })
+}
+
+/// Factors that move every class half of the way (on a logarithmic scale) to an equal share: full balance would let
+/// the rarest class outweigh what requests look like.
+fn class_weights(examples: &[Example], labels: &[&str]) -> Result<Vec<f32>, LabFault> {
+    let mut totals = vec![0.0_f32; labels.len()];
+    for example in examples {
+        if let Some(total) = totals.get_mut(example.label) {
+            *total += example.weight;
+        }
+    }
+    let mean = totals.iter().sum::<f32>() / labels.len() as f32;
+    let factors = totals.iter().zip(labels).map(|(&total, &label)| {
+        if total > 0.0 { Ok((mean / total).sqrt()) } else { Err(LabFault::EmptyClass(label.to_owned())) }
+    });
+    factors.collect()
+}
+
+/// The penalty of the best top-1 on the validation part, and the temperature that calibrates that fit.
+fn choose(
+    train: &Encoded,
+    validation: &Encoded,
+    balance: &[f32],
+    progress: &mut dyn FnMut(&str),
+) -> (f64, f32) {
+    let rows: Vec<Row<'_>> = train.rows(balance).collect();
+    let mut best = (f64::NEG_INFINITY, PENALTIES[0], 1.0);
+    for penalty in PENALTIES {
+        let model = regression::fit(&rows, balance.len(), penalty);
+        let scored = validation.logits(&model);
+        let temperature = regression::temperature(&scored);
+        let metrics = Metrics::of(&probabilities(&scored, temperature), balance.len());
+        progress(&format!(
+            "penalty {penalty:e}: validation top-1 {:.4}, macro-F1 {:.4}, temperature {temperature:.3}",
+            metrics.top1, metrics.macro_f1
+        ));
+        if metrics.top1 > best.0 {
+            best = (metrics.top1, penalty, temperature);
+        }
+    }
+    (best.1, best.2)
+}
+
+fn probabilities(scored: &[(Vec<f32>, usize)], temperature: f32) -> Vec<(Vec<f32>, usize)> {
+    let tempered = scored.iter().map(|(logits, label)| {
+        let logits = log_softmax(logits.iter().map(|logit| logit / temperature).collect());
+        (logits.into_iter().map(f32::exp).collect(), *label)
+    });
+    tempered.collect()
+}
+
+fn evaluate(name: String, set: &Encoded, head: &Head) -> EvaluatedSet {
+    let pairs = set.examples.iter().zip(&set.vectors);
+    let rows: Vec<(Vec<f32>, usize)> =
+        pairs.map(|(example, vector)| (head.probabilities(vector), example.label)).collect();
+    let classes = head.labels().len();
+    let auroc = (classes == 2).then(|| {
+        let scores = rows.iter().filter_map(|(row, label)| Some((*row.get(1)?, *label == 1)));
+        auroc(&scores.collect::<Vec<_>>())
+    });
+    EvaluatedSet { name, metrics: Metrics::of(&rows, classes), auroc }
+}
+
+/// `sha256:…` over every learnt example in its order.
+fn data_digest(split: &Split) -> String {
+    let mut digest = Sha256::new();
+    for example in split.train.iter().chain(&split.validation) {
+        digest.update(format!("{}\t{}\t{}\n", example.label, example.weight, example.text));
+    }
+    format!("sha256:{}", hex::encode(digest.finalize()))
+}
