@@ -4,6 +4,7 @@
 
 mod bench;
 mod ci;
+mod page;
 mod tidy;
 mod upstream;
 
@@ -15,6 +16,7 @@ const HELP: &str = "\
 cargo xtask tidy                 the rules of the house: module docs, crate direction, module cycles, sizes, names
 cargo xtask ci                   what CI runs: format, lints, tidy, tests
 cargo xtask upstream [--port N]  a scripted backend for examples/deep-research.yaml, on 127.0.0.1:9101
+cargo xtask fusion-page          docs/fusion.md, from one real run
 cargo xtask bench [NAME …]       the benchmarks behind the figures of docs/benchmarks.md";
 
 fn main() -> ExitCode {
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root()),
         ["ci"] => ci::run(&root()),
         ["upstream", rest @ ..] => upstream::run(rest),
+        ["fusion-page"] => page::run(&root()),
         ["bench", names @ ..] => bench::run(&root(), names),
         _ => {
             say(HELP);

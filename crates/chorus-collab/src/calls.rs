@@ -43,12 +43,15 @@ pub struct Reply {
     pub usage: Usage,
 }
 
+/// Chunks of one answer as the backend sent them; an `Err` is the last item, and dropping it cancels the call.
+pub type Chunks = BoxStream<'static, Result<Chunk, CallFault>>;
+
 /// An answer on its way. Dropping it cancels the call.
 pub struct Live {
     /// Who gives it.
     pub model: String,
-    /// Its chunks, as the backend sent them; an `Err` is the last item.
-    pub chunks: BoxStream<'static, Result<Chunk, CallFault>>,
+    /// Its chunks.
+    pub chunks: Chunks,
 }
 
 /// A finished message or a live stream.

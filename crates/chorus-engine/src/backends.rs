@@ -5,19 +5,15 @@
 
 use crate::env::Env;
 use crate::local::LocalModels;
-use chorus_collab::{CallFault, FaultKind};
+use chorus_collab::{CallFault, Chunks, FaultKind};
 use chorus_spec::{Backend, Endpoint, Model, ModelId, Spec};
 use chorus_upstream::{Secret, Target, Timeouts, Upstream, UpstreamFault};
-use chorus_wire::{ChatReply, ChatRequest, Chunk};
+use chorus_wire::{ChatReply, ChatRequest};
 use futures_util::StreamExt;
-use futures_util::stream::BoxStream;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-
-/// Chunks of one answer; an `Err` is the last item, and dropping it cancels the call.
-pub type Chunks = BoxStream<'static, Result<Chunk, CallFault>>;
 
 /// All backends of a configuration.
 pub struct Backends {
@@ -43,27 +39,15 @@ impl Backends {
     /// Backends of that configuration; `local` runs those of `type: local`.
     #[must_use]
     pub fn new(spec: &Spec, upstream: Upstream, local: Option<Arc<LocalModels>>, env: Env) -> Self {
-        let turns = spec
-            .models
-            .keys()
-            .map(|id| (id.clone(), AtomicU64::new(0)))
-            .collect();
-        Self {
-            upstream,
-            local,
-            env,
-            turns,
-        }
+        let turns = spec.models.keys().map(|id| (id.clone(), AtomicU64::new(0))).collect();
+        Self { upstream, local, env, turns }
     }
 
     /// The backend whose turn it is, in proportion to weights.
     #[must_use]
     pub fn pick<'m>(&self, model: &'m Model) -> Option<&'m Backend> {
         let total: u64 = model.backends.iter().map(|b| u64::from(b.weight.max(1))).sum();
-        let turn = self
-            .turns
-            .get(&model.id)
-            .map_or(0, |turns| turns.fetch_add(1, Ordering::Relaxed));
+        let turn = self.turns.get(&model.id).map_or(0, |turns| turns.fetch_add(1, Ordering::Relaxed));
         let mut left = turn.checked_rem(total)?;
         model.backends.iter().find(|backend| {
             let weight = u64::from(backend.weight.max(1));
@@ -84,10 +68,7 @@ impl Backends {
                 let target = self.target(endpoint)?;
                 let body = call.request.to_bytes().into();
                 let limits = limits(call.total);
-                self.upstream
-                    .complete(&target, body, call.headers, &limits)
-                    .await
-                    .map_err(|f| call_fault(&f))
+                self.upstream.complete(&target, body, call.headers, &limits).await.map_err(|f| call_fault(&f))
             }
         }
     }
@@ -105,9 +86,7 @@ impl Backends {
                 let limits = limits(call.total);
                 let chunks = self.upstream.stream(&target, body, call.headers, &limits).await;
                 let chunks = chunks.map_err(|fault| call_fault(&fault))?;
-                Ok(chunks
-                    .map(|item| item.map_err(|fault| call_fault(&fault)))
-                    .boxed())
+                Ok(chunks.map(|item| item.map_err(|fault| call_fault(&fault))).boxed())
             }
         }
     }
@@ -121,31 +100,19 @@ impl Backends {
     }
 
     fn target(&self, endpoint: &Endpoint) -> Result<Target, CallFault> {
-        let Endpoint::Http {
-            base_url,
-            chat_path,
-            auth_header,
-            auth_prefix,
-            api_key,
-            extra_headers,
-        } = endpoint
+        let Endpoint::Http { base_url, chat_path, auth_header, auth_prefix, api_key, extra_headers } =
+            endpoint
         else {
             return Err(misconfigured("the backend has no address"));
         };
-        let base_url = self
-            .env
-            .resolve(base_url)
-            .map_err(|e| misconfigured(&e.to_string()))?;
+        let base_url = self.env.resolve(base_url).map_err(|e| misconfigured(&e.to_string()))?;
         let mut target = Target::builder(&base_url).chat_path(chat_path);
         if let Some(key) = api_key {
             let key = self.env.reveal(key).map_err(|e| misconfigured(&e.to_string()))?;
             target = target.auth(auth_header, auth_prefix, Secret::new(&key));
         }
         for (name, value) in extra_headers {
-            let value = self
-                .env
-                .resolve(value)
-                .map_err(|e| misconfigured(&e.to_string()))?;
+            let value = self.env.resolve(value).map_err(|e| misconfigured(&e.to_string()))?;
             target = target.header(name, &value);
         }
         target.build().map_err(|e| misconfigured(&e.to_string()))
@@ -154,10 +121,7 @@ impl Backends {
 
 fn limits(total: Duration) -> Timeouts {
     let defaults = Timeouts::default();
-    Timeouts {
-        total: defaults.total.min(total),
-        ..defaults
-    }
+    Timeouts { total: defaults.total.min(total), ..defaults }
 }
 
 fn misconfigured(detail: &str) -> CallFault {
@@ -175,9 +139,5 @@ fn call_fault(fault: &UpstreamFault) -> CallFault {
         _ => FaultKind::Transport,
     };
     tracing::warn!(%fault, "a call to a backend failed");
-    CallFault {
-        kind,
-        public: fault.public(),
-        status: fault.status(),
-    }
+    CallFault { kind, public: fault.public(), status: fault.status() }
 }

@@ -16,10 +16,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            max_calls: 64,
-            max_time: Duration::from_secs(1200),
-        }
+        Self { max_calls: 64, max_time: Duration::from_secs(1200) }
     }
 }
 
@@ -46,11 +43,7 @@ impl Budget {
     /// A fresh account, running from `started`.
     #[must_use]
     pub fn new(limits: Limits, started: Instant) -> Self {
-        Self {
-            limits,
-            started,
-            calls: AtomicU32::new(0),
-        }
+        Self { limits, started, calls: AtomicU32::new(0) }
     }
 
     /// Consent to one more call, and how long it may take at most.
@@ -58,21 +51,14 @@ impl Budget {
     /// # Errors
     /// What is spent.
     pub fn consent(&self, now: Instant) -> Result<Duration, Spent> {
-        let left = self
-            .limits
-            .max_time
-            .saturating_sub(now.duration_since(self.started));
+        let left = self.limits.max_time.saturating_sub(now.duration_since(self.started));
         if left.is_zero() {
             return Err(Spent::Time(self.limits.max_time));
         }
-        let taken = self
-            .calls
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
-                (n < self.limits.max_calls).then_some(n + 1)
-            });
-        taken
-            .map(|_| left)
-            .map_err(|_| Spent::Calls(self.limits.max_calls))
+        let taken = self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
+            (n < self.limits.max_calls).then_some(n + 1)
+        });
+        taken.map(|_| left).map_err(|_| Spent::Calls(self.limits.max_calls))
     }
 }
 
@@ -83,13 +69,7 @@ mod tests {
     #[test]
     fn the_call_after_the_last_is_refused() {
         let now = Instant::now();
-        let budget = Budget::new(
-            Limits {
-                max_calls: 2,
-                ..Limits::default()
-            },
-            now,
-        );
+        let budget = Budget::new(Limits { max_calls: 2, ..Limits::default() }, now);
         assert!(budget.consent(now).is_ok());
         assert!(budget.consent(now).is_ok());
         assert_eq!(budget.consent(now), Err(Spent::Calls(2)));
@@ -99,17 +79,8 @@ mod tests {
     #[test]
     fn a_call_gets_no_more_time_than_is_left() {
         let start = Instant::now();
-        let budget = Budget::new(
-            Limits {
-                max_time: Duration::from_secs(10),
-                ..Limits::default()
-            },
-            start,
-        );
-        assert_eq!(
-            budget.consent(start + Duration::from_secs(4)),
-            Ok(Duration::from_secs(6))
-        );
+        let budget = Budget::new(Limits { max_time: Duration::from_secs(10), ..Limits::default() }, start);
+        assert_eq!(budget.consent(start + Duration::from_secs(4)), Ok(Duration::from_secs(6)));
         assert_eq!(
             budget.consent(start + Duration::from_secs(11)),
             Err(Spent::Time(Duration::from_secs(10)))

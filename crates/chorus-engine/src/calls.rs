@@ -2,13 +2,14 @@
 //!
 //! Every call asks the budget, is entered in the ledger before it starts, and is dropped when nobody waits for it.
 
-use crate::backends::{BackendCall, Chunks};
+use crate::backends::BackendCall;
 use crate::budget::Budget;
+use crate::constrain;
 use crate::ledger::{AttemptEnd, Entry, Ledger};
 use crate::mom::Mom;
 use crate::plan;
 use chorus_collab::{
-    Call, CallFault, CallRole, FaultKind, GatherRule, Gathered, Live, Member, ModelCalls, Reply,
+    Call, CallFault, CallRole, Chunks, FaultKind, GatherRule, Gathered, Live, Member, ModelCalls, Reply,
 };
 use chorus_spec::{Backend, Model, ModelId, ModelRef};
 use chorus_wire::{ChatRequest, Chunk};
@@ -52,65 +53,37 @@ struct Prepared<'m> {
 impl LiveCalls {
     fn prepare(&self, call: &Call, stream: bool) -> Result<Prepared<'_>, CallFault> {
         let model = self.model(&call.model)?;
+        // A looper's later stages have not been through the constraints (case G05).
+        let images = call.ask.messages().iter().any(|m| m.images > 0);
+        if images && !constrain::takes_images(&self.mom.spec, model) {
+            return Err(fault(
+                FaultKind::Ineligible,
+                format!("the model `{}` does not take images", call.model),
+            ));
+        }
         let started = Instant::now();
-        let left = self
-            .budget
-            .consent(started)
-            .map_err(|spent| fault(FaultKind::Budget, spent.to_string()))?;
-        let backend = self
-            .mom
-            .backends
-            .pick(model)
-            .ok_or_else(|| no_backend(&call.model))?;
+        let left =
+            self.budget.consent(started).map_err(|spent| fault(FaultKind::Budget, spent.to_string()))?;
+        let backend = self.mom.backends.pick(model).ok_or_else(|| no_backend(&call.model))?;
         let mut request = call.ask.clone();
         plan::for_model(&self.mom, model, &self.candidates, &mut request);
         if call.role != CallRole::Direct {
             request.set_stream(stream, true);
         }
-        let prompt_tokens = request
-            .messages()
-            .iter()
-            .map(|m| chorus_wire::tokens::of_text(&m.text) + 4)
-            .sum();
-        let entry = self.ledger.open(
-            call.role,
-            &call.model,
-            &backend.name,
-            prompt_tokens,
-            model.pricing,
-        );
-        Ok(Prepared {
-            backend,
-            request,
-            entry,
-            started,
-            time: call.timeout.map_or(left, |t| t.min(left)),
-        })
+        let prompt_tokens =
+            request.messages().iter().map(|m| chorus_wire::tokens::of_text(&m.text) + 4).sum();
+        let entry = self.ledger.open(call.role, &call.model, &backend.name, prompt_tokens, model.pricing);
+        Ok(Prepared { backend, request, entry, started, time: call.timeout.map_or(left, |t| t.min(left)) })
     }
 
     fn model(&self, name: &str) -> Result<&Model, CallFault> {
-        self.mom
-            .spec
-            .models
-            .get(&ModelId::new(name))
-            .ok_or_else(|| no_backend(name))
+        self.mom.spec.models.get(&ModelId::new(name)).ok_or_else(|| no_backend(name))
     }
 
     async fn completed(&self, call: Call) -> Result<Reply, CallFault> {
         let prepared = self.prepare(&call, false)?;
-        let Prepared {
-            backend,
-            request,
-            entry,
-            started,
-            time,
-        } = prepared;
-        let ask = BackendCall {
-            request: &request,
-            headers: &self.headers,
-            total: time,
-            caller: self.caller,
-        };
+        let Prepared { backend, request, entry, started, time } = prepared;
+        let ask = BackendCall { request: &request, headers: &self.headers, total: time, caller: self.caller };
         let reply = match tokio::time::timeout(time, self.mom.backends.complete(backend, ask)).await {
             Ok(reply) => reply,
             Err(_) => Err(fault(
@@ -123,41 +96,19 @@ impl LiveCalls {
         entry.output(&reply.content, elapsed);
         if !reply.is_usable() && call.role != CallRole::Direct {
             let empty = fault(FaultKind::Empty, "the model answered with nothing".to_owned());
-            entry.close(
-                AttemptEnd::Failed(empty.kind, empty.public.clone()),
-                reply.usage,
-                elapsed,
-            );
+            entry.close(AttemptEnd::Failed(empty.kind, empty.public.clone()), reply.usage, elapsed);
             return Err(empty);
         }
         entry.close(AttemptEnd::Answered, reply.usage, elapsed);
-        Ok(Reply {
-            model: call.model,
-            usage: entry.usage(),
-            reply,
-        })
+        Ok(Reply { model: call.model, usage: entry.usage(), reply })
     }
 
     async fn streamed(&self, call: Call) -> Result<Live, CallFault> {
-        let Prepared {
-            backend,
-            request,
-            entry,
-            started,
-            time,
-        } = self.prepare(&call, true)?;
-        let ask = BackendCall {
-            request: &request,
-            headers: &self.headers,
-            total: time,
-            caller: self.caller,
-        };
+        let Prepared { backend, request, entry, started, time } = self.prepare(&call, true)?;
+        let ask = BackendCall { request: &request, headers: &self.headers, total: time, caller: self.caller };
         let chunks = self.mom.backends.stream(backend, ask).await;
         let chunks = chunks.inspect_err(|fault| entry.fail(fault, started.elapsed()))?;
-        Ok(Live {
-            model: call.model,
-            chunks: counted(chunks, entry, started),
-        })
+        Ok(Live { model: call.model, chunks: counted(chunks, entry, started) })
     }
 
     async fn seat(&self, seat: usize, call: Call) -> Member {
@@ -195,11 +146,7 @@ impl LiveCalls {
         drop(running);
         for (seat, model) in seats.into_iter().enumerate() {
             if !members.iter().any(|m| m.seat == seat) {
-                members.push(Member {
-                    seat,
-                    model,
-                    outcome: Err(nobody_waited(late)),
-                });
+                members.push(Member { seat, model, outcome: Err(nobody_waited(late)) });
             }
         }
         members.sort_by_key(|m| m.seat);
@@ -239,11 +186,7 @@ fn counted(chunks: Chunks, entry: Entry, started: Instant) -> Chunks {
                 Some((Ok(chunk), Some((chunks, entry, usage))))
             }
             Some(Err(fault)) => {
-                entry.close(
-                    AttemptEnd::Failed(fault.kind, fault.public.clone()),
-                    usage,
-                    started.elapsed(),
-                );
+                entry.close(AttemptEnd::Failed(fault.kind, fault.public.clone()), usage, started.elapsed());
                 Some((Err(fault), None))
             }
             None => {
@@ -274,18 +217,11 @@ async fn until<T>(deadline: Option<tokio::time::Instant>, future: impl Future<Ou
 }
 
 fn fault(kind: FaultKind, public: String) -> CallFault {
-    CallFault {
-        kind,
-        public,
-        status: None,
-    }
+    CallFault { kind, public, status: None }
 }
 
 fn no_backend(model: &str) -> CallFault {
-    fault(
-        FaultKind::Ineligible,
-        format!("the model `{model}` has no backend"),
-    )
+    fault(FaultKind::Ineligible, format!("the model `{model}` has no backend"))
 }
 
 fn nobody_waited(kind: FaultKind) -> CallFault {

@@ -29,11 +29,7 @@ impl Needs {
     /// What that request needs.
     #[must_use]
     pub fn of(request: &ChatRequest) -> Self {
-        let format = request
-            .body()
-            .get("response_format")
-            .map(|raw| raw.get())
-            .unwrap_or_default();
+        let format = request.body().get("response_format").map(|raw| raw.get()).unwrap_or_default();
         Self {
             tokens: chorus_wire::tokens::of_request(request),
             vision: request.messages().iter().any(|m| m.images > 0),
@@ -46,11 +42,7 @@ impl Needs {
     /// The same without tools and output format: what a panel member is asked.
     #[must_use]
     pub fn of_member(self) -> Self {
-        Self {
-            tools: false,
-            structured: false,
-            ..self
-        }
+        Self { tools: false, structured: false, ..self }
     }
 }
 
@@ -85,56 +77,49 @@ pub fn constrain(spec: &Spec, candidates: &[ModelRef], needs: Needs) -> (Vec<Mod
 /// The error for when nobody is left.
 #[must_use]
 pub fn nobody_left(removed: &[Removed]) -> Fault {
-    let reasons: Vec<String> = removed
-        .iter()
-        .map(|r| format!("{}: {}", r.model, r.reason))
-        .collect();
+    let reasons: Vec<String> = removed.iter().map(|r| format!("{}: {}", r.model, r.reason)).collect();
     let all_context = !removed.is_empty() && removed.iter().all(|r| r.constraint == "context");
-    let code = if all_context {
-        Code::ContextLengthExceeded
-    } else {
-        Code::NoCandidate
-    };
-    Fault::new(
-        code,
-        format!("no candidate can serve this request ({})", reasons.join("; ")),
-    )
-    .at("messages")
+    let code = if all_context { Code::ContextLengthExceeded } else { Code::NoCandidate };
+    Fault::new(code, format!("no candidate can serve this request ({})", reasons.join("; "))).at("messages")
+}
+
+/// Refuses a request that fits no model at all, before any work is done on it.
+///
+/// # Errors
+/// [`Code::ContextLengthExceeded`], where every model declares a window and none is large enough.
+pub fn refuse_oversize(spec: &Spec, request: &ChatRequest) -> Result<(), Fault> {
+    let windows: Option<Vec<u32>> =
+        spec.models.values().map(|model| model.card.context_window_size).collect();
+    let Some(largest) = windows.and_then(|windows| windows.into_iter().max()) else { return Ok(()) };
+    let tokens = chorus_wire::tokens::of_request(request);
+    if tokens <= u64::from(largest) {
+        return Ok(());
+    }
+    let text = format!("about {tokens} tokens do not fit the largest context window, {largest} tokens");
+    Err(Fault::new(Code::ContextLengthExceeded, text).at("messages"))
+}
+
+/// Whether images may be sent to a model.
+#[must_use]
+pub fn takes_images(spec: &Spec, model: &Model) -> bool {
+    let modality = model.card.modality.as_deref();
+    let sees = modality == Some("omni") || declares(model, VISION);
+    sees || (modality != Some("text") && !in_use(spec, VISION))
 }
 
 fn violation(spec: &Spec, model: &Model, needs: Needs) -> Option<Removed> {
-    let removed = |constraint, reason: String| {
-        Some(Removed {
-            model: model.id.clone(),
-            constraint,
-            reason,
-        })
-    };
-    if let Some(window) = model
-        .card
-        .context_window_size
-        .filter(|w| needs.tokens > u64::from(*w))
-    {
-        let reason = format!(
-            "about {} tokens do not fit its context window of {window}",
-            needs.tokens
-        );
+    let removed = |constraint, reason: String| Some(Removed { model: model.id.clone(), constraint, reason });
+    if let Some(window) = model.card.context_window_size.filter(|w| needs.tokens > u64::from(*w)) {
+        let reason = format!("about {} tokens do not fit its context window of {window}", needs.tokens);
         return removed("context", reason);
     }
-    let modality = model.card.modality.as_deref();
-    let sees = modality == Some("omni") || declares(model, VISION);
-    if needs.vision && !sees && (modality == Some("text") || in_use(spec, VISION)) {
+    if needs.vision && !takes_images(spec, model) {
         return removed("vision", "it does not take images".to_owned());
     }
     let checks: [(bool, &[&str], &'static str, &str); 3] = [
         (needs.audio, AUDIO, "audio", "it does not take audio"),
         (needs.tools, TOOLS, "tools", "it does not call tools"),
-        (
-            needs.structured,
-            STRUCTURED,
-            "structured_output",
-            "it does not keep to a JSON schema",
-        ),
+        (needs.structured, STRUCTURED, "structured_output", "it does not keep to a JSON schema"),
     ];
     let failed = checks
         .into_iter()
@@ -144,26 +129,11 @@ fn violation(spec: &Spec, model: &Model, needs: Needs) -> Option<Removed> {
 
 const VISION: &[&str] = &["vision", "image", "images", "multimodal"];
 const AUDIO: &[&str] = &["audio", "speech"];
-const TOOLS: &[&str] = &[
-    "tools",
-    "tool_use",
-    "tool-use",
-    "function_calling",
-    "function-calling",
-];
-const STRUCTURED: &[&str] = &[
-    "json_schema",
-    "structured_output",
-    "structured-output",
-    "structured_outputs",
-];
+const TOOLS: &[&str] = &["tools", "tool_use", "tool-use", "function_calling", "function-calling"];
+const STRUCTURED: &[&str] = &["json_schema", "structured_output", "structured-output", "structured_outputs"];
 
 fn declares(model: &Model, words: &[&str]) -> bool {
-    model
-        .card
-        .capabilities
-        .iter()
-        .any(|c| words.contains(&c.to_ascii_lowercase().as_str()))
+    model.card.capabilities.iter().any(|c| words.contains(&c.to_ascii_lowercase().as_str()))
 }
 
 fn in_use(spec: &Spec, words: &[&str]) -> bool {

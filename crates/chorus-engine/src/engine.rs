@@ -16,8 +16,8 @@ use chorus_spec::{Model, Spec};
 use chorus_store::{RunId, RunStore};
 use chorus_upstream::{ClientOptions, Upstream};
 use chorus_wire::{ChatRequest, ModelCard, ModelList};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
@@ -76,20 +76,11 @@ impl Engine {
         for recipe in &spec.recipes {
             let served =
                 ServedRecipe::prepare(recipe, &spec.global, options.encoder.clone(), Arc::clone(&gate));
-            recipes.push(served.map_err(|fault| StartFault::Signals {
-                recipe: recipe.name.clone(),
-                fault,
-            })?);
+            recipes.push(served.map_err(|fault| StartFault::Signals { recipe: recipe.name.clone(), fault })?);
         }
         let upstream = Upstream::new(&ClientOptions::default())?;
         let backends = Backends::new(&spec, upstream, options.local, options.env.clone());
-        let mom = Mom {
-            spec,
-            recipes,
-            backends,
-            limits: options.limits,
-            env: options.env,
-        };
+        let mom = Mom { spec, recipes, backends, limits: options.limits, env: options.env };
         Ok(Self {
             mom: Arc::new(mom),
             records: options.records,
@@ -108,6 +99,7 @@ impl Engine {
     #[must_use]
     pub fn run(&self, inbound: Inbound) -> Run {
         let (parts, receiver) = mpsc::channel(PARTS_IN_FLIGHT);
+        let cut = Arc::new(OnceLock::new());
         let id = RunId::new().to_string();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let life = Life {
@@ -117,6 +109,7 @@ impl Engine {
             caller: self.callers.fetch_add(1, Ordering::Relaxed),
             started: Instant::now(),
             parts,
+            cut: Arc::clone(&cut),
             ledger: Ledger::default(),
         };
         let records = self.records.clone();
@@ -128,11 +121,7 @@ impl Engine {
                 tracing::error!(%fault, "a run record could not be kept");
             }
         });
-        Run {
-            id,
-            created: now.as_secs(),
-            parts: receiver,
-        }
+        Run { id, created: now.as_secs(), parts: receiver, cut }
     }
 
     /// What would happen to a request; nothing is called, recorded or counted.
@@ -147,19 +136,10 @@ impl Engine {
     #[must_use]
     pub fn models(&self) -> ModelList {
         let spec = &self.mom.spec;
-        let window = spec
-            .models
-            .values()
-            .filter_map(|m| m.card.context_window_size)
-            .min();
+        let window = spec.models.values().filter_map(|m| m.card.context_window_size).min();
         let window = window.filter(|_| spec.models.values().all(|m| m.card.context_window_size.is_some()));
         let entrypoints = spec.entrypoints.iter().flat_map(|e| &e.model_names);
-        let routed = spec
-            .global
-            .auto_names
-            .iter()
-            .chain(&spec.global.fusion_names)
-            .chain(entrypoints);
+        let routed = spec.global.auto_names.iter().chain(&spec.global.fusion_names).chain(entrypoints);
         let mut cards: Vec<ModelCard> = routed.map(|name| card(name, "chorus", None, window)).collect();
         if spec.global.include_config_models_in_list {
             cards.extend(spec.models.values().map(concrete));
@@ -181,12 +161,7 @@ impl Engine {
 }
 
 fn concrete(model: &Model) -> ModelCard {
-    card(
-        model.id.as_str(),
-        "chorus",
-        Some(&model.card.description),
-        model.card.context_window_size,
-    )
+    card(model.id.as_str(), "chorus", Some(&model.card.description), model.card.context_window_size)
 }
 
 fn card(id: &str, owner: &str, description: Option<&String>, context_window: Option<u32>) -> ModelCard {

@@ -3,9 +3,11 @@
 use chorus_spec::{Secret, Template};
 use std::sync::Arc;
 
+type LookUp = dyn Fn(&str) -> Option<String> + Send + Sync;
+
 /// Looks environment variables up.
 #[derive(Clone)]
-pub struct Env(Arc<dyn Fn(&str) -> Option<String> + Send + Sync>);
+pub struct Env(Arc<LookUp>);
 
 impl Env {
     /// An environment with that look-up.

@@ -67,10 +67,9 @@ pub async fn evaluate(mom: &Mom, request: ChatRequest) -> Result<Evaluation, Fau
     });
     let (status, selected) = match (&planned, &routed.choice) {
         (Ok(work), choice) => match (&work.kind, choice) {
-            (WorkKind::Fusion(plan), _) => (
-                SelectionStatus::PlannedFinal,
-                plan.judge.clone().or_else(|| plan.panel.first().cloned()),
-            ),
+            (WorkKind::Fusion(plan), _) => {
+                (SelectionStatus::PlannedFinal, plan.judge.clone().or_else(|| plan.panel.first().cloned()))
+            }
             (WorkKind::One(model), Choice::Default(_)) => {
                 (SelectionStatus::Fallback, Some(model.to_string()))
             }
@@ -86,10 +85,7 @@ pub async fn evaluate(mom: &Mom, request: ChatRequest) -> Result<Evaluation, Fau
         _ => Vec::new(),
     };
     Ok(Evaluation {
-        recipe: routed
-            .recipe
-            .and_then(|at| mom.recipes.get(at))
-            .map(|r| r.recipe.name.clone()),
+        recipe: routed.recipe.and_then(|at| mom.recipes.get(at)).map(|r| r.recipe.name.clone()),
         decision: decision.map(|d| d.name.clone()),
         algorithm: match routed.choice {
             Choice::RequestPanel => "fusion".to_owned(),

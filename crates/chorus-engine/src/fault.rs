@@ -152,11 +152,7 @@ pub struct Fault {
 impl Fault {
     /// A fault without a field.
     pub fn new(code: Code, public: impl Into<String>) -> Self {
-        Self {
-            code,
-            public: public.into(),
-            param: None,
-        }
+        Self { code, public: public.into(), param: None }
     }
 
     /// Names the request field at fault.

@@ -24,7 +24,7 @@ pub(crate) async fn run(
     let mut trace = FusionTrace::default();
     let outcome = fusion(plan, request, calls, &mut trace, &Teller(progress)).await;
     draft.fused(&trace);
-    let answer = outcome.map_err(fault)?;
+    let answer = outcome.map_err(|it| fault(&it))?;
     let shown = trace.shown(plan.include_analysis, plan.include_intermediate_responses);
     Ok((answer, serde_json::to_value(shown).ok()))
 }
@@ -35,15 +35,7 @@ pub(crate) fn member_teller(parts: mpsc::Sender<Part>) -> OnMember {
     Box::new(move |seat, model, fault, elapsed| {
         let failure = fault.map(|fault| fault.public.clone());
         let millis = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-        tell(
-            &parts,
-            Progress::MemberDone {
-                seat,
-                model: model.to_owned(),
-                failure,
-                millis,
-            },
-        );
+        tell(&parts, Progress::MemberDone { seat, model: model.to_owned(), failure, millis });
     })
 }
 
@@ -76,25 +68,19 @@ impl FusionEvents for Teller {
     }
 }
 
-fn fault(fault: LoopFault) -> Fault {
+fn fault(fault: &LoopFault) -> Fault {
     if let Some(call) = fault.call() {
-        return Fault {
-            public: fault.to_string(),
-            ..Fault::from(call.clone())
-        };
+        return Fault { public: fault.to_string(), ..Fault::from(call.clone()) };
     }
-    let code = match &fault {
+    let code = match fault {
         LoopFault::Quorum { .. } => Code::QuorumNotReached,
         LoopFault::Overflow { .. } => Code::ContextLengthExceeded,
         LoopFault::Plan(_) => Code::InvalidRequest,
         LoopFault::Member(_) | LoopFault::Judge(_) | LoopFault::Synthesis(_) => Code::UpstreamFailed,
     };
     let mut text = fault.to_string();
-    if let LoopFault::Quorum { failures, .. } = &fault {
-        let reasons: Vec<String> = failures
-            .iter()
-            .map(|(model, _, why)| format!("{model}: {why}"))
-            .collect();
+    if let LoopFault::Quorum { failures, .. } = fault {
+        let reasons: Vec<String> = failures.iter().map(|(model, _, why)| format!("{model}: {why}")).collect();
         text = format!("{text} ({})", reasons.join("; "));
     }
     Fault::new(code, text)
@@ -105,13 +91,6 @@ fn fault(fault: LoopFault) -> Fault {
 pub(crate) fn as_live(reply: Reply) -> Live {
     let body = &reply.reply;
     let finish = body.finish_reason.clone().unwrap_or_else(|| "stop".to_owned());
-    let chunks = vec![
-        Ok(Chunk::role()),
-        Ok(Chunk::content(&body.content)),
-        Ok(Chunk::finish(&finish)),
-    ];
-    Live {
-        model: reply.model,
-        chunks: stream::iter(chunks).boxed(),
-    }
+    let chunks = vec![Ok(Chunk::role()), Ok(Chunk::content(&body.content)), Ok(Chunk::finish(&finish))];
+    Live { model: reply.model, chunks: stream::iter(chunks).boxed() }
 }

@@ -65,12 +65,8 @@ impl Ledger {
         prompt_tokens: u64,
         pricing: Pricing,
     ) -> Entry {
-        let usage = Usage {
-            prompt_tokens,
-            completion_tokens: 0,
-            total_tokens: prompt_tokens,
-            estimated: true,
-        };
+        let usage =
+            Usage { prompt_tokens, completion_tokens: 0, total_tokens: prompt_tokens, estimated: true };
         let attempt = Attempt {
             role,
             model: model.to_owned(),
@@ -83,10 +79,7 @@ impl Ledger {
         };
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         rows.push((attempt, pricing));
-        Entry {
-            ledger: self.clone(),
-            row: rows.len() - 1,
-        }
+        Entry { ledger: self.clone(), row: rows.len() - 1 }
     }
 
     /// All attempts so far.
@@ -142,30 +135,21 @@ impl Entry {
 
     /// [`close`](Self::close) with a fault.
     pub fn fail(&self, fault: &CallFault, elapsed: Duration) {
-        self.close(
-            AttemptEnd::Failed(fault.kind, fault.public.clone()),
-            None,
-            elapsed,
-        );
+        self.close(AttemptEnd::Failed(fault.kind, fault.public.clone()), None, elapsed);
     }
 
     /// What the attempt took so far.
     #[must_use]
     pub fn usage(&self) -> Usage {
         let rows = self.ledger.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.get(self.row)
-            .map(|(attempt, _)| attempt.usage)
-            .unwrap_or_default()
+        rows.get(self.row).map(|(attempt, _)| attempt.usage).unwrap_or_default()
     }
 }
 
 /// Rounds half up, per call. Source: contract §1.2 (`pricing`, per million tokens).
 fn cost_of(usage: Usage, pricing: Pricing) -> MicroUsd {
     // Tokens that a provider counts beyond prompt and completion (reasoning) are billed as output (case J02).
-    let output = usage
-        .total_tokens
-        .saturating_sub(usage.prompt_tokens)
-        .max(usage.completion_tokens);
+    let output = usage.total_tokens.saturating_sub(usage.prompt_tokens).max(usage.completion_tokens);
     let price = |tokens: u64, per_million: u64| u128::from(tokens) * u128::from(per_million);
     let micro = price(usage.prompt_tokens, pricing.prompt_micro_usd_per_1m)
         + price(output, pricing.completion_micro_usd_per_1m);
@@ -185,12 +169,7 @@ mod tests {
     }
 
     fn usage(prompt: u64, completion: u64, total: u64) -> Usage {
-        Usage {
-            prompt_tokens: prompt,
-            completion_tokens: completion,
-            total_tokens: total,
-            estimated: false,
-        }
+        Usage { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total, estimated: false }
     }
 
     #[test]
@@ -200,13 +179,7 @@ mod tests {
         entry.output(&"word ".repeat(100), Duration::from_millis(5));
         let [attempt] = ledger.attempts().try_into().unwrap();
         assert_eq!(attempt.end, AttemptEnd::Open);
-        assert_eq!(
-            attempt.usage,
-            Usage {
-                estimated: true,
-                ..usage(10, 125, 135)
-            }
-        );
+        assert_eq!(attempt.usage, Usage { estimated: true, ..usage(10, 125, 135) });
         assert_eq!(ledger.total().1, MicroUsd(10 + 250));
     }
 
@@ -238,15 +211,8 @@ mod tests {
             );
         }
         let failed = ledger.open(CallRole::Panel, "m", "b", 10, pricing());
-        failed.close(
-            AttemptEnd::Failed(FaultKind::Status, "x".into()),
-            None,
-            Duration::ZERO,
-        );
+        failed.close(AttemptEnd::Failed(FaultKind::Status, "x".into()), None, Duration::ZERO);
         let (total, _) = ledger.total();
-        assert_eq!(
-            (total.prompt_tokens, total.completion_tokens, total.estimated),
-            (100, 35, true)
-        );
+        assert_eq!((total.prompt_tokens, total.completion_tokens, total.estimated), (100, 35, true));
     }
 }

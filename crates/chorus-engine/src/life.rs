@@ -7,6 +7,7 @@
 
 use crate::budget::Budget;
 use crate::calls::LiveCalls;
+use crate::constrain::refuse_oversize;
 use crate::fault::{Code, Fault};
 use crate::fuse;
 use crate::ledger::Ledger;
@@ -19,8 +20,9 @@ use crate::served::Depth;
 use chorus_collab::{Answer, Call, CallRole, Live, ModelCalls};
 use chorus_spec::{Algorithm, ModelId};
 use chorus_wire::{ChatReply, ChatRequest, Chunk, StreamIdentity, StreamRepair};
-use futures_util::StreamExt;
-use std::sync::Arc;
+use futures_util::{FutureExt, StreamExt};
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
@@ -36,6 +38,8 @@ pub struct Life {
     pub(crate) caller: u64,
     pub(crate) started: Instant,
     pub(crate) parts: mpsc::Sender<Part>,
+    /// Why the door dropped it, where that was not the client's doing.
+    pub(crate) cut: Arc<OnceLock<Code>>,
     pub(crate) ledger: Ledger,
 }
 
@@ -43,18 +47,23 @@ impl Life {
     /// Lives it to its end, and returns what is to be recorded.
     pub async fn live(self, inbound: Inbound) -> chorus_store::RunRecord {
         let mut draft = Draft::new(&self.id, &self.mom.spec, &inbound.request, self.created);
-        let gone = self.parts.clone();
-        let ending = tokio::select! {
+        let ended = tokio::select! {
             biased;
-            ended = self.stages(inbound, &mut draft) => match ended {
-                Ok(()) => Ending::Answered,
-                Err(fault) => {
-                    let code = fault.code;
-                    let _ = self.parts.send(Part::Fault(fault)).await;
-                    Ending::Failed(code)
-                }
-            },
-            () = gone.closed() => Ending::Cancelled,
+            ended = AssertUnwindSafe(self.stages(inbound, &mut draft)).catch_unwind() => {
+                ended.unwrap_or_else(|_| Err(panicked()))
+            }
+            () = self.parts.closed() => Err(left()),
+        };
+        let ending = match ended {
+            Ok(()) => Ending::Answered,
+            Err(_) if self.parts.is_closed() => {
+                self.cut.get().map_or(Ending::Cancelled, |why| Ending::Failed(*why))
+            }
+            Err(fault) => {
+                let code = fault.code;
+                let _ = self.parts.send(Part::Fault(fault)).await;
+                Ending::Failed(code)
+            }
         };
         draft.finish(ending, &self.ledger, self.started.elapsed())
     }
@@ -62,12 +71,12 @@ impl Life {
     async fn stages(&self, inbound: Inbound, draft: &mut Draft) -> Result<(), Fault> {
         let Inbound { request, progress } = inbound;
         let request = Arc::new(request);
+        refuse_oversize(&self.mom.spec, &request)?;
         let routed = route(&self.mom, &request, Depth::Lazy).await?;
         draft.routed(&self.mom, &routed);
         let work = plan::plan(&self.mom, &routed, &request)?;
         draft.planned(&work);
-        self.send(Part::Routed(Box::new(self.route_head(&request, &routed, &work))))
-            .await?;
+        self.send(Part::Routed(Box::new(self.route_head(&request, &routed, &work)))).await?;
         match &work.kind {
             WorkKind::Fast(message) => self.fast(&work.request, message).await,
             WorkKind::One(model) => self.one(model.clone(), &work).await,
@@ -90,26 +99,15 @@ impl Life {
             }
             return self.send(Part::End(Box::new(self.answer_head("")))).await;
         }
-        let reply = ChatReply::text(
-            &self.completion_id(),
-            request.model(),
-            self.created.as_secs(),
-            message,
-        );
-        self.send(Part::Reply(Box::new(self.answer_head("")), Box::new(reply)))
-            .await
+        let reply = ChatReply::text(&self.completion_id(), request.model(), self.created.as_secs(), message);
+        self.send(Part::Reply(Box::new(self.answer_head("")), Box::new(reply))).await
     }
 
     /// One model.
     async fn one(&self, model: ModelId, work: &Work) -> Result<(), Fault> {
         let calls = self.calls(work, None);
         let ask = work.request.clone();
-        let call = Call {
-            model: model.to_string(),
-            role: CallRole::Direct,
-            ask,
-            timeout: None,
-        };
+        let call = Call { model: model.to_string(), role: CallRole::Direct, ask, timeout: None };
         let answer = if work.request.stream() {
             Answer::Live(calls.stream(call).await?)
         } else {
@@ -153,11 +151,7 @@ impl Life {
                     body.set("usage", &self.ledger.total().0);
                     body.set("fusion", &trace);
                 }
-                self.send(Part::Reply(
-                    Box::new(self.answer_head(&reply.model)),
-                    Box::new(body),
-                ))
-                .await
+                self.send(Part::Reply(Box::new(self.answer_head(&reply.model)), Box::new(body))).await
             }
         }
     }
@@ -205,10 +199,7 @@ impl Life {
 
     /// Nobody takes the part: the client has left, and the task is about to be told.
     async fn send(&self, part: Part) -> Result<(), Fault> {
-        self.parts
-            .send(part)
-            .await
-            .map_err(|_| Fault::new(Code::Internal, "the client has left"))
+        self.parts.send(part).await.map_err(|_| left())
     }
 
     fn repair(&self, request: &ChatRequest) -> StreamRepair {
@@ -243,10 +234,7 @@ impl Life {
 
     fn route_head(&self, request: &ChatRequest, routed: &Routed, work: &Work) -> RouteHead {
         let decision = routed.decision(&self.mom);
-        let recipe = routed
-            .recipe
-            .and_then(|at| self.mom.recipes.get(at))
-            .map(|r| r.recipe.name.clone());
+        let recipe = routed.recipe.and_then(|at| self.mom.recipes.get(at)).map(|r| r.recipe.name.clone());
         let won = routed.decided.as_ref().and_then(|d| d.verdict.winner.as_ref());
         RouteHead {
             requested_model: request.model().to_owned(),
@@ -255,9 +243,7 @@ impl Life {
                 Choice::RequestPanel => Some("fusion_direct".to_owned()),
                 _ => decision.map(|d| d.name.clone()),
             },
-            confidence: won
-                .filter(|w| decision.is_some_and(|d| d.name == w.name))
-                .map(|w| w.confidence),
+            confidence: won.filter(|w| decision.is_some_and(|d| d.name == w.name)).map(|w| w.confidence),
             algorithm: match &routed.choice {
                 Choice::RequestPanel => "fusion",
                 _ => decision.map_or("static", |d| Algorithm::kind(&d.algorithm)),
@@ -270,6 +256,15 @@ impl Life {
             verdict: routed.decided.as_ref().map(|d| d.verdict.clone()),
         }
     }
+}
+
+/// Ends the stages; nobody is there to be told.
+fn left() -> Fault {
+    Fault::new(Code::Internal, "the client has left")
+}
+
+fn panicked() -> Fault {
+    Fault::new(Code::Internal, "the request failed badly; see the log")
 }
 
 fn path(choice: &Choice, work: &Work) -> Path {

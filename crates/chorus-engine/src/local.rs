@@ -2,8 +2,7 @@
 //!
 //! It knows the store and the generator; it does not know which algorithm calls.
 
-use crate::backends::Chunks;
-use chorus_collab::{CallFault, FaultKind};
+use chorus_collab::{CallFault, Chunks, FaultKind};
 use chorus_infer::generator::{
     ChatTurn, GenerateEvent, GenerateFault, GenerateRequest, GenerateStream, Generator, GeneratorOptions,
     SamplingParams, TokenLogprob,
@@ -33,11 +32,7 @@ impl LocalModels {
     /// Models of those names, found by `find` when first used.
     #[must_use]
     pub fn new(names: impl IntoIterator<Item = String>, find: FindFile, options: GeneratorOptions) -> Self {
-        Self {
-            find,
-            options,
-            loaded: names.into_iter().map(|name| (name, OnceCell::new())).collect(),
-        }
+        Self { find, options, loaded: names.into_iter().map(|name| (name, OnceCell::new())).collect() }
     }
 
     /// One whole answer.
@@ -55,11 +50,7 @@ impl LocalModels {
         while let Some(chunk) = chunks.try_next().await? {
             whole.push(&chunk);
         }
-        Ok(whole.finish(&StreamIdentity {
-            id: String::new(),
-            model: name.to_owned(),
-            created: 0,
-        }))
+        Ok(whole.finish(&StreamIdentity { id: String::new(), model: name.to_owned(), created: 0 }))
     }
 
     /// One answer as a stream, once the prompt has been accepted.
@@ -68,9 +59,7 @@ impl LocalModels {
     /// Why there is none.
     pub async fn stream(&self, name: &str, request: &ChatRequest, caller: u64) -> Result<Chunks, CallFault> {
         let generator = self.generator(name).await?;
-        let events = generator
-            .generate(ask(request, caller)?)
-            .map_err(|fault| call_fault(&fault))?;
+        let events = generator.generate(ask(request, caller)?).map_err(|fault| call_fault(&fault))?;
         // The generator lives as long as its answer, whatever happens to the configuration.
         let state = (events, generator);
         Ok(stream::unfold(state, |(mut events, generator)| async move {
@@ -86,9 +75,7 @@ impl LocalModels {
 
     async fn generator(&self, name: &str) -> Result<Arc<Generator>, CallFault> {
         let absent = || {
-            ineligible(format!(
-                "the local model `{name}` is not there; `chorus models pull {name}` gets it"
-            ))
+            ineligible(format!("the local model `{name}` is not there; `chorus models pull {name}` gets it"))
         };
         let cell = self.loaded.get(name).ok_or_else(absent)?;
         let load = || async {
@@ -109,11 +96,7 @@ fn ask(request: &ChatRequest, caller: u64) -> Result<GenerateRequest, CallFault>
             chorus_wire::Role::Developer => "system".to_owned(),
             role => role.as_str().to_owned(),
         };
-        ChatTurn {
-            role,
-            content: message.text.clone(),
-            tool_calls: tool_calls(message),
-        }
+        ChatTurn { role, content: message.text.clone(), tool_calls: tool_calls(message) }
     });
     Ok(GenerateRequest {
         messages: messages.collect(),
@@ -144,10 +127,7 @@ fn params(request: &ChatRequest) -> SamplingParams {
         frequency_penalty: number("frequency_penalty").unwrap_or(defaults.frequency_penalty),
         seed: body.read("seed").ok().flatten(),
         max_tokens: Some(
-            request
-                .max_output_tokens()
-                .and_then(|n| usize::try_from(n).ok())
-                .unwrap_or(DEFAULT_MAX_TOKENS),
+            request.max_output_tokens().and_then(|n| usize::try_from(n).ok()).unwrap_or(DEFAULT_MAX_TOKENS),
         ),
         stop: stop(request),
         logprobs: body.read("logprobs").ok().flatten().unwrap_or(false),
@@ -159,10 +139,7 @@ fn params(request: &ChatRequest) -> SamplingParams {
 fn stop(request: &ChatRequest) -> Vec<String> {
     match request.body().read::<Value>("stop").ok().flatten() {
         Some(Value::String(one)) => vec![one],
-        Some(Value::Array(many)) => many
-            .into_iter()
-            .filter_map(|v| v.as_str().map(str::to_owned))
-            .collect(),
+        Some(Value::Array(many)) => many.into_iter().filter_map(|v| v.as_str().map(str::to_owned)).collect(),
         _ => Vec::new(),
     }
 }
@@ -218,17 +195,9 @@ fn call_fault(fault: &GenerateFault) -> CallFault {
         GenerateFault::File(_) | GenerateFault::Unsupported(_) => (FaultKind::Ineligible, None),
         GenerateFault::Stopped | GenerateFault::Inference(_) => (FaultKind::Transport, None),
     };
-    CallFault {
-        kind,
-        public: format!("the local model failed: {fault}"),
-        status,
-    }
+    CallFault { kind, public: format!("the local model failed: {fault}"), status }
 }
 
 fn ineligible(public: String) -> CallFault {
-    CallFault {
-        kind: FaultKind::Ineligible,
-        public,
-        status: None,
-    }
+    CallFault { kind: FaultKind::Ineligible, public, status: None }
 }

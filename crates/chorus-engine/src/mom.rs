@@ -27,8 +27,6 @@ impl Mom {
     /// # Errors
     /// [`Code::Internal`] when there is none.
     pub fn recipe(&self, at: usize) -> Result<&ServedRecipe, Fault> {
-        self.recipes
-            .get(at)
-            .ok_or_else(|| Fault::new(Code::Internal, "the recipe is gone"))
+        self.recipes.get(at).ok_or_else(|| Fault::new(Code::Internal, "the recipe is gone"))
     }
 }

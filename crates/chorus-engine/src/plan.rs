@@ -58,9 +58,8 @@ pub fn plan(mom: &Mom, routed: &Routed, request: &ChatRequest) -> Result<Work, F
             fusion(mom, None, routed, work)
         }
         Choice::Decision(_) => {
-            let decision = routed
-                .decision(mom)
-                .ok_or_else(|| Fault::new(Code::Internal, "the decision is gone"))?;
+            let decision =
+                routed.decision(mom).ok_or_else(|| Fault::new(Code::Internal, "the decision is gone"))?;
             by_decision(mom, decision, routed, request.clone())
         }
     }
@@ -76,22 +75,13 @@ fn by_decision(
     let headers = plugins::header_mutation::headers(decision, &mom.env)?;
     if let Some(message) = plugins::fast_response(decision) {
         let kind = WorkKind::Fast(message.to_owned());
-        return Ok(Work {
-            kind,
-            request,
-            headers,
-            candidates: Vec::new(),
-            removed: Vec::new(),
-        });
+        return Ok(Work { kind, request, headers, candidates: Vec::new(), removed: Vec::new() });
     }
     match &decision.algorithm {
         Algorithm::Static => {
             let verdict = routed.decided.as_ref().map(|d| &*d.verdict);
             let ranked = static_order(mom, routed, decision, verdict);
-            Ok(Work {
-                headers,
-                ..one_of(mom, &ranked, request)?
-            })
+            Ok(Work { headers, ..one_of(mom, &ranked, request)? })
         }
         Algorithm::Fusion(settings) => {
             let candidates = decision.model_refs.clone();
@@ -121,13 +111,7 @@ fn one_of(mom: &Mom, candidates: &[ModelRef], request: ChatRequest) -> Result<Wo
         return Err(nobody_left(&removed));
     };
     let kind = WorkKind::One(first.model.clone());
-    Ok(Work {
-        kind,
-        request,
-        headers: Vec::new(),
-        candidates: kept,
-        removed,
-    })
+    Ok(Work { kind, request, headers: Vec::new(), candidates: kept, removed })
 }
 
 /// `static`: the domain's best known candidate first, else the order as written. Source: contract §1.7.
@@ -137,21 +121,13 @@ fn static_order(mom: &Mom, routed: &Routed, decision: &Decision, verdict: Option
     let (Some(recipe), Some(verdict)) = (recipe, verdict) else {
         return order;
     };
-    let scores = recipe
-        .recipe
-        .signals
-        .iter()
-        .filter_map(|signal| match &signal.kind {
-            chorus_spec::SignalKind::Domain(domain) if !domain.model_scores.is_empty() => {
-                let key = SignalKey::new(Family::Domain, signal.name.clone());
-                verdict
-                    .matched
-                    .iter()
-                    .find(|(have, _)| *have == key)
-                    .map(|(_, confidence)| (*confidence, domain))
-            }
-            _ => None,
-        });
+    let scores = recipe.recipe.signals.iter().filter_map(|signal| match &signal.kind {
+        chorus_spec::SignalKind::Domain(domain) if !domain.model_scores.is_empty() => {
+            let key = SignalKey::new(Family::Domain, signal.name.clone());
+            verdict.matched.iter().find(|(have, _)| *have == key).map(|(_, confidence)| (*confidence, domain))
+        }
+        _ => None,
+    });
     let Some((_, domain)) = scores.max_by(|a, b| a.0.total_cmp(&b.0)) else {
         return order;
     };
@@ -224,13 +200,7 @@ fn constrain_panel(mom: &Mom, work: &Work, settings: &mut FusionSettings) -> Res
 }
 
 fn bare(model: ModelId) -> ModelRef {
-    ModelRef {
-        model,
-        lora_name: None,
-        weight: None,
-        use_reasoning: None,
-        reasoning_effort: None,
-    }
+    ModelRef { model, lora_name: None, weight: None, use_reasoning: None, reasoning_effort: None }
 }
 
 /// Whether the work tells any model to reason.

@@ -8,17 +8,11 @@ use chorus_wire::ChatRequest;
 /// Writes a candidate's reasoning control into a request; leaves it as sent when the candidate says nothing.
 pub(crate) fn apply(spec: &Spec, model: &Model, candidate: &ModelRef, request: &mut ChatRequest) {
     let Some(on) = candidate.use_reasoning else { return };
-    let effort = candidate
-        .reasoning_effort
-        .as_ref()
-        .or(spec.default_reasoning_effort.as_ref());
-    let family = model
-        .reasoning_family
-        .as_ref()
-        .and_then(|name| spec.reasoning_families.get(name));
+    let effort = candidate.reasoning_effort.as_ref().or(spec.default_reasoning_effort.as_ref());
+    let family = model.reasoning_family.as_ref().and_then(|name| spec.reasoning_families.get(name));
     match family.map(|f| (f.kind, f.parameter.as_str())) {
         Some((ReasoningKind::ChatTemplateKwargs, parameter)) => {
-            template_kwarg(request, parameter, &on.into())
+            template_kwarg(request, parameter, &on.into());
         }
         Some((ReasoningKind::ReasoningEffort, parameter)) if on => {
             if let Some(effort) = effort {
@@ -40,9 +34,7 @@ fn top_level(request: &mut ChatRequest, on: bool, effort: Option<&String>) {
 
 /// Sets one key of `chat_template_kwargs`, keeping what the client put there.
 fn template_kwarg(request: &mut ChatRequest, key: &str, value: &serde_json::Value) {
-    let current = request
-        .body()
-        .read::<serde_json::Map<String, serde_json::Value>>("chat_template_kwargs");
+    let current = request.body().read::<serde_json::Map<String, serde_json::Value>>("chat_template_kwargs");
     let mut kwargs = current.ok().flatten().unwrap_or_default();
     kwargs.insert(key.to_owned(), value.clone());
     request.set("chat_template_kwargs", &kwargs);

@@ -53,37 +53,23 @@ impl Draft {
     pub(crate) fn routed(&mut self, mom: &Mom, routed: &Routed) {
         let decision = routed.decision(mom);
         let record = &mut self.record;
-        record.recipe = routed
-            .recipe
-            .and_then(|at| mom.recipes.get(at))
-            .map(|r| r.recipe.name.clone());
+        record.recipe = routed.recipe.and_then(|at| mom.recipes.get(at)).map(|r| r.recipe.name.clone());
         record.decision = decision.map(|d| d.name.clone());
         record.algorithm = Some(decision.map_or("static", |d| d.algorithm.kind()).to_owned());
         record.path = Some(word(&routed.choice).to_owned());
         record.degraded.extend(routed.warnings.iter().cloned());
         let Some(decided) = &routed.decided else { return };
-        record.signals = decided
-            .evidence
-            .iter()
-            .map(|(key, seen)| signal(key.to_string(), seen))
-            .collect();
+        record.signals = decided.evidence.iter().map(|(key, seen)| signal(key.to_string(), seen)).collect();
         let trace = &decided.verdict.projections;
-        let partitions = trace
-            .partitions
-            .iter()
-            .map(|p| (p.group_name.clone(), None, p.winner.clone()));
+        let partitions = trace.partitions.iter().map(|p| (p.group_name.clone(), None, p.winner.clone()));
         let scores = trace.scores.iter().map(|s| (s.name.clone(), Some(s.total), None));
-        let mappings = trace.mappings.iter().map(|m| {
-            (
-                m.mapping_name.clone(),
-                Some(m.score_value),
-                m.selected_output.clone(),
-            )
-        });
+        let mappings = trace
+            .mappings
+            .iter()
+            .map(|m| (m.mapping_name.clone(), Some(m.score_value), m.selected_output.clone()));
         let all = partitions.chain(scores).chain(mappings);
-        record.projections = all
-            .map(|(name, score, chosen)| ProjectionRecord { name, score, chosen })
-            .collect();
+        record.projections =
+            all.map(|(name, score, chosen)| ProjectionRecord { name, score, chosen }).collect();
         record.proof = decided.verdict.proofs.iter().map(proof).collect();
     }
 
@@ -107,10 +93,7 @@ impl Draft {
         if let Ok(value) = serde_json::to_value(&bare) {
             self.record.traces.insert("fusion".to_owned(), value);
         }
-        let words = trace
-            .degraded_by
-            .iter()
-            .filter_map(|d| serde_json::to_value(d).ok());
+        let words = trace.degraded_by.iter().filter_map(|d| serde_json::to_value(d).ok());
         self.record
             .degraded
             .extend(words.map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned)));
@@ -154,23 +137,14 @@ fn signal(key: String, seen: &Observation) -> SignalRecord {
     let (state, reason, confidence, raw) = match seen {
         Observation::Matched { confidence, raw } => (SignalState::Matched, None, Some(*confidence), *raw),
         Observation::Unmatched { raw } => (SignalState::Unmatched, None, None, *raw),
-        Observation::Absent(AbsentReason::Unsupported) => (
-            SignalState::Absent,
-            Some("not supported yet".to_owned()),
-            None,
-            None,
-        ),
+        Observation::Absent(AbsentReason::Unsupported) => {
+            (SignalState::Absent, Some("not supported yet".to_owned()), None, None)
+        }
         Observation::Absent(AbsentReason::Failed(why)) => {
             (SignalState::Absent, Some(why.clone()), None, None)
         }
     };
-    SignalRecord {
-        key,
-        state,
-        reason,
-        confidence,
-        raw,
-    }
+    SignalRecord { key, state, reason, confidence, raw }
 }
 
 fn proof(proof: &chorus_policy::Proof) -> Proof {
@@ -179,11 +153,7 @@ fn proof(proof: &chorus_policy::Proof) -> Proof {
         Truth::False => "false",
         Truth::Unknown => "unknown",
     };
-    Proof {
-        decision: proof.decision.clone(),
-        verdict: verdict.to_owned(),
-        because: because(&proof.tree),
-    }
+    Proof { decision: proof.decision.clone(), verdict: verdict.to_owned(), because: because(&proof.tree) }
 }
 
 /// The rule in one line, each fact marked `+` (holds), `-` (does not) or `?` (unknown).

@@ -87,32 +87,18 @@ async fn by_recipe(
     let served = mom.recipe(at)?;
     let decided = served.decide(request, &Scope::All, depth).await?;
     let (choice, reason) = match (&decided.verdict.blocked, &decided.verdict.winner) {
-        (Some(blocked), _) => (
-            Choice::Nobody(blocked_fault(blocked)),
-            "a signal is not supported yet".to_owned(),
-        ),
-        (None, Some(won)) => (
-            Choice::Decision(won.decision),
-            format!("the decision `{}` matched", won.name),
-        ),
+        (Some(blocked), _) => {
+            (Choice::Nobody(blocked_fault(blocked)), "a signal is not supported yet".to_owned())
+        }
+        (None, Some(won)) => (Choice::Decision(won.decision), format!("the decision `{}` matched", won.name)),
         (None, None) => nothing_matched(mom, &served.recipe),
     };
     let fusion = matches!(&choice, Choice::Decision(at) if is_fusion(&served.recipe, *at));
     let (overlay, warnings) = match overlay {
         Some(overlay) if fusion => (Some(overlay), Vec::new()),
-        other => (
-            None,
-            unused(other.as_ref(), "the decision that won is not a Fusion decision"),
-        ),
+        other => (None, unused(other.as_ref(), "the decision that won is not a Fusion decision")),
     };
-    Ok(Routed {
-        recipe: Some(at),
-        decided: Some(decided),
-        choice,
-        reason,
-        overlay,
-        warnings,
-    })
+    Ok(Routed { recipe: Some(at), decided: Some(decided), choice, reason, overlay, warnings })
 }
 
 /// The Fusion slug: a Fusion decision that matches, else the request's own panel, else the first-ranked Fusion
@@ -124,25 +110,17 @@ async fn by_fusion(
     overlay: Option<FusionOverlay>,
 ) -> Result<Routed, Fault> {
     let served = mom.recipe(0)?;
-    let fusions: Vec<usize> = (0..served.recipe.decisions.len())
-        .filter(|at| is_fusion(&served.recipe, *at))
-        .collect();
-    let decided = served
-        .decide(request, &Scope::Only(fusions.clone()), depth)
-        .await?;
-    let own_panel = overlay
-        .as_ref()
-        .is_some_and(|own| own.panel.as_ref().is_some_and(|panel| !panel.is_empty()));
+    let fusions: Vec<usize> =
+        (0..served.recipe.decisions.len()).filter(|at| is_fusion(&served.recipe, *at)).collect();
+    let decided = served.decide(request, &Scope::Only(fusions.clone()), depth).await?;
+    let own_panel =
+        overlay.as_ref().is_some_and(|own| own.panel.as_ref().is_some_and(|panel| !panel.is_empty()));
     let first_ranked = fusions.iter().copied().max_by_key(|at| rank(&served.recipe, *at));
     let (choice, reason) = match (&decided.verdict.winner, first_ranked) {
-        (Some(won), _) => (
-            Choice::Decision(won.decision),
-            format!("the Fusion decision `{}` matched", won.name),
-        ),
-        (None, _) if own_panel => (
-            Choice::RequestPanel,
-            "the request brings its own panel".to_owned(),
-        ),
+        (Some(won), _) => {
+            (Choice::Decision(won.decision), format!("the Fusion decision `{}` matched", won.name))
+        }
+        (None, _) if own_panel => (Choice::RequestPanel, "the request brings its own panel".to_owned()),
         (None, Some(at)) => (
             Choice::Decision(at),
             "no Fusion decision matched; the one of highest priority answers a direct request".to_owned(),
@@ -156,31 +134,18 @@ async fn by_fusion(
             return Err(Fault::new(Code::NoFusionDecision, text).at("model"));
         }
     };
-    Ok(Routed {
-        recipe: Some(0),
-        decided: Some(decided),
-        choice,
-        reason,
-        overlay,
-        warnings: Vec::new(),
-    })
+    Ok(Routed { recipe: Some(0), decided: Some(decided), choice, reason, overlay, warnings: Vec::new() })
 }
 
 fn nothing_matched(mom: &Mom, recipe: &Recipe) -> (Choice, String) {
     match &mom.spec.default_model {
-        Some(model) => (
-            Choice::Default(model.clone()),
-            "no decision matched; the default model answers".to_owned(),
-        ),
+        Some(model) => {
+            (Choice::Default(model.clone()), "no decision matched; the default model answers".to_owned())
+        }
         None => {
-            let text = format!(
-                "no decision of the recipe `{}` matched, and there is no default model",
-                recipe.name
-            );
-            (
-                Choice::Nobody(Fault::new(Code::NoRoute, text)),
-                "no decision matched".to_owned(),
-            )
+            let text =
+                format!("no decision of the recipe `{}` matched, and there is no default model", recipe.name);
+            (Choice::Nobody(Fault::new(Code::NoRoute, text)), "no decision matched".to_owned())
         }
     }
 }
@@ -196,23 +161,14 @@ fn blocked_fault(blocked: &chorus_policy::Blocked) -> Fault {
 }
 
 fn is_fusion(recipe: &Recipe, at: usize) -> bool {
-    recipe
-        .decisions
-        .get(at)
-        .is_some_and(|d| matches!(d.algorithm, Algorithm::Fusion(_)))
+    recipe.decisions.get(at).is_some_and(|d| matches!(d.algorithm, Algorithm::Fusion(_)))
 }
 
 /// Priority, then the earlier one.
 fn rank(recipe: &Recipe, at: usize) -> (i64, std::cmp::Reverse<usize>) {
-    (
-        recipe.decisions.get(at).map_or(i64::MIN, |d| d.priority),
-        std::cmp::Reverse(at),
-    )
+    (recipe.decisions.get(at).map_or(i64::MIN, |d| d.priority), std::cmp::Reverse(at))
 }
 
 fn unused(overlay: Option<&FusionOverlay>, why: &str) -> Vec<String> {
-    overlay
-        .map(|_| format!("fusion_plugin_unused: {why}"))
-        .into_iter()
-        .collect()
+    overlay.map(|_| format!("fusion_plugin_unused: {why}")).into_iter().collect()
 }

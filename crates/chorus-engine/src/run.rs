@@ -3,9 +3,10 @@
 //! The work itself happens in a task of its own ([`crate::life`]); dropping a [`Run`] cancels it, and every model call
 //! with it. The door never waits for the record.
 
-use crate::fault::Fault;
+use crate::fault::{Code, Fault};
 use chorus_policy::Verdict;
 use chorus_wire::{ChatReply, ChatRequest, Chunk, Usage};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::mpsc;
 
 /// A request at the door.
@@ -25,12 +26,18 @@ pub struct Run {
     /// When it started, in seconds since 1970.
     pub created: u64,
     pub(crate) parts: mpsc::Receiver<Part>,
+    pub(crate) cut: Arc<OnceLock<Code>>,
 }
 
 impl Run {
     /// The next part; `None` after the last.
     pub async fn next(&mut self) -> Option<Part> {
         self.parts.recv().await
+    }
+
+    /// Says that it is about to be dropped for another reason than that the client left; the record will name it.
+    pub fn cut(&self, why: Code) {
+        let _ = self.cut.set(why);
     }
 }
 

@@ -85,19 +85,12 @@ impl ServedRecipe {
             };
             match progress {
                 Progress::Done(verdict) => {
-                    return Ok(Decided {
-                        verdict,
-                        evidence: found.evidence,
-                        timings: found.timings,
-                    });
+                    return Ok(Decided { verdict, evidence: found.evidence, timings: found.timings });
                 }
                 Progress::Need(asks) => found = self.extract(asks, request, found).await?,
             }
         }
-        Err(Fault::new(
-            Code::Internal,
-            "the signals of this request did not come to an end",
-        ))
+        Err(Fault::new(Code::Internal, "the signals of this request did not come to an end"))
     }
 
     async fn extract(
@@ -106,18 +99,14 @@ impl ServedRecipe {
         request: &Arc<ChatRequest>,
         found: Found,
     ) -> Result<Found, Fault> {
-        if asks
-            .iter()
-            .all(|ask| chorus_signals::cost(ask.family) < ENCODER_COST)
-        {
+        if asks.iter().all(|ask| chorus_signals::cost(ask.family) < ENCODER_COST) {
             return Ok(found.extended(&self.extractor, &asks, request));
         }
         // One pass a core at a time: encoders that share a core only make each other late.
         let _permit = self.encoder_gate.acquire().await;
         let (extractor, request) = (Arc::clone(&self.extractor), Arc::clone(request));
         let work = tokio::task::spawn_blocking(move || found.extended(&extractor, &asks, &request));
-        work.await
-            .map_err(|_| Fault::new(Code::Internal, "a signal failed badly; see the log"))
+        work.await.map_err(|_| Fault::new(Code::Internal, "a signal failed badly; see the log"))
     }
 }
 
@@ -132,8 +121,7 @@ struct Found {
 impl Found {
     fn extended(mut self, extractor: &Extractor, asks: &[Ask], request: &ChatRequest) -> Self {
         let subject = Subject::of(request);
-        self.timings
-            .extend(extractor.extract(asks, &subject, &mut self.pass, &mut self.evidence));
+        self.timings.extend(extractor.extract(asks, &subject, &mut self.pass, &mut self.evidence));
         self
     }
 }

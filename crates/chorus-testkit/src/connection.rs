@@ -1,9 +1,9 @@
 //! One connection: reads a request, plays its script, and again.
 
 use crate::Outcome;
+use crate::board::{Board, IdleRule};
 use crate::inbound::Reader;
 use crate::script::{Framing, Response, Step};
-use crate::upstream::{Board, IdleRule};
 use std::io;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -63,14 +63,7 @@ async fn exchange(
             played = play(&before, &response, &after, &mut write) => played,
             () = reader.closed() => Err(io::ErrorKind::ConnectionAborted.into()),
         };
-        board.ended(
-            seat,
-            if played.is_ok() {
-                Outcome::Answered
-            } else {
-                Outcome::ClientLeft
-            },
-        );
+        board.ended(seat, if played.is_ok() { Outcome::Answered } else { Outcome::ClientLeft });
         match played? {
             End::Keep => {}
             end => return Ok(end),
@@ -105,11 +98,7 @@ async fn play(
             return Ok(end);
         }
     }
-    Ok(if response.framing == Framing::UntilClose {
-        End::Close
-    } else {
-        End::Keep
-    })
+    Ok(if response.framing == Framing::UntilClose { End::Close } else { End::Keep })
 }
 
 /// One step; `Some` when the connection ends with it.

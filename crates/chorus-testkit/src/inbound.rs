@@ -23,10 +23,7 @@ pub(crate) struct Reader<R> {
 
 impl<R: AsyncRead + Unpin> Reader<R> {
     pub(crate) fn new(socket: R) -> Self {
-        Self {
-            socket,
-            buffer: BytesMut::new(),
-        }
+        Self { socket, buffer: BytesMut::new() }
     }
 
     /// The next request; `None` when the client has closed.
@@ -75,10 +72,5 @@ fn parse_head(head: &[u8]) -> io::Result<Inbound> {
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
-    Ok(Inbound {
-        method,
-        path,
-        headers,
-        body: Bytes::new(),
-    })
+    Ok(Inbound { method, path, headers, body: Bytes::new() })
 }

@@ -9,6 +9,7 @@
 //!
 //! **Invariant:** what a script says is on the wire in that order, byte for byte; what arrives is recorded unchanged.
 
+mod board;
 mod connection;
 mod inbound;
 pub mod openai;
@@ -16,7 +17,8 @@ pub mod received;
 pub mod script;
 pub mod upstream;
 
+pub use board::IdleRule;
 pub use openai::ChatAnswer;
 pub use received::{Outcome, Received};
 pub use script::{Gate, Script, Step};
-pub use upstream::{IdleRule, ScriptedUpstream};
+pub use upstream::ScriptedUpstream;

@@ -29,10 +29,7 @@ impl ChatAnswer {
     /// A text in these pieces.
     #[must_use]
     pub fn pieces<S: AsRef<str>>(pieces: impl IntoIterator<Item = S>) -> Self {
-        let pieces: Vec<String> = pieces
-            .into_iter()
-            .map(|piece| piece.as_ref().to_owned())
-            .collect();
+        let pieces: Vec<String> = pieces.into_iter().map(|piece| piece.as_ref().to_owned()).collect();
         let usage = Some((10, pieces.len() as u64));
         Self {
             pieces,
@@ -54,8 +51,7 @@ impl ChatAnswer {
     /// Adds a tool call and makes `tool_calls` the finish reason. Streamed in two parts.
     #[must_use]
     pub fn tool_call(mut self, id: &str, name: &str, arguments: &str) -> Self {
-        self.tool_calls
-            .push((id.to_owned(), name.to_owned(), arguments.to_owned()));
+        self.tool_calls.push((id.to_owned(), name.to_owned(), arguments.to_owned()));
         "tool_calls".clone_into(&mut self.finish_reason);
         self
     }
@@ -63,12 +59,7 @@ impl ChatAnswer {
     /// Adds log-probabilities (natural logarithm, ≤ 0) of the text's tokens; streamed with the piece of their position.
     #[must_use]
     pub fn logprobs<S: AsRef<str>>(mut self, tokens: impl IntoIterator<Item = (S, f64)>) -> Self {
-        self.logprobs = Some(
-            tokens
-                .into_iter()
-                .map(|(token, lp)| (token.as_ref().to_owned(), lp))
-                .collect(),
-        );
+        self.logprobs = Some(tokens.into_iter().map(|(token, lp)| (token.as_ref().to_owned(), lp)).collect());
         self
     }
 
@@ -97,21 +88,14 @@ impl ChatAnswer {
     #[must_use]
     pub fn whole(&self, model: &str) -> Value {
         let text = self.pieces.concat();
-        let content = if text.is_empty() && !self.tool_calls.is_empty() {
-            Value::Null
-        } else {
-            json!(text)
-        };
+        let content = if text.is_empty() && !self.tool_calls.is_empty() { Value::Null } else { json!(text) };
         let mut message = json!({"role": "assistant", "content": content});
         if let Some(reasoning) = &self.reasoning {
             set(&mut message, "reasoning_content", json!(reasoning));
         }
         if !self.tool_calls.is_empty() {
-            let calls: Vec<Value> = self
-                .tool_calls
-                .iter()
-                .map(|(id, name, arguments)| call(id, name, arguments))
-                .collect();
+            let calls: Vec<Value> =
+                self.tool_calls.iter().map(|(id, name, arguments)| call(id, name, arguments)).collect();
             set(&mut message, "tool_calls", json!(calls));
         }
         let mut choice = json!({"index": 0, "message": message, "finish_reason": self.finish_reason});

@@ -39,10 +39,7 @@ impl Received {
     /// The first header of that name (in lower case).
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(n, _)| n == name)
-            .map(|(_, value)| value.as_str())
+        self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
     /// The body as JSON; `null` when it is none.
@@ -55,35 +52,22 @@ impl Received {
     #[must_use]
     pub fn last_user_text(&self) -> String {
         let body = self.json();
-        let messages = body
-            .get("messages")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let last = messages
-            .rev()
-            .find(|m| m.get("role").and_then(Value::as_str) == Some("user"));
+        let messages = body.get("messages").and_then(Value::as_array).into_iter().flatten();
+        let last = messages.rev().find(|m| m.get("role").and_then(Value::as_str) == Some("user"));
         match last.and_then(|m| m.get("content")) {
             Some(Value::String(text)) => text.clone(),
-            Some(Value::Array(parts)) => parts
-                .iter()
-                .filter_map(|p| p.get("text").and_then(Value::as_str))
-                .collect(),
+            Some(Value::Array(parts)) => {
+                parts.iter().filter_map(|p| p.get("text").and_then(Value::as_str)).collect()
+            }
             _ => String::new(),
         }
     }
 
     pub(crate) fn wants_stream(&self) -> bool {
-        self.json()
-            .get("stream")
-            .and_then(Value::as_bool)
-            .unwrap_or(false)
+        self.json().get("stream").and_then(Value::as_bool).unwrap_or(false)
     }
 
     pub(crate) fn wants_usage(&self) -> bool {
-        self.json()
-            .pointer("/stream_options/include_usage")
-            .and_then(Value::as_bool)
-            .unwrap_or(false)
+        self.json().pointer("/stream_options/include_usage").and_then(Value::as_bool).unwrap_or(false)
     }
 }

@@ -194,13 +194,7 @@ impl Script {
     }
 
     fn of(kind: Kind) -> Self {
-        Self {
-            kind,
-            headers: Vec::new(),
-            before: Vec::new(),
-            after: Vec::new(),
-            gap: None,
-        }
+        Self { kind, headers: Vec::new(), before: Vec::new(), after: Vec::new(), gap: None }
     }
 
     fn fixed(
@@ -210,12 +204,7 @@ impl Script {
         steps: impl IntoIterator<Item = Step>,
     ) -> Self {
         let headers = vec![("content-type".to_owned(), content_type.to_owned())];
-        Self::of(Kind::Fixed(Response {
-            status,
-            headers,
-            framing,
-            body: steps.into_iter().collect(),
-        }))
+        Self::of(Kind::Fixed(Response { status, headers, framing, body: steps.into_iter().collect() }))
     }
 
     /// Steps before the head, the response, and steps after it, for this request.

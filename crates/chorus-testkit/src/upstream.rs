@@ -1,33 +1,17 @@
 //! The scripted backend: a listener, a script a model, and the record of what arrived.
 
-use crate::inbound::Inbound;
-use crate::{Outcome, Received, Script, connection};
-use serde_json::Value;
-use std::collections::{BTreeMap, VecDeque};
+use crate::board::{Answering, Board, IdleRule, lock};
+use crate::{Received, Script, connection};
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 /// How long [`ScriptedUpstream::wait`] waits before it gives up: a test that needs it all has failed.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// What happens to a connection on which no request comes (case C16).
-#[derive(Debug, Default, Clone, Copy)]
-pub enum IdleRule {
-    /// It stays open.
-    #[default]
-    Keep,
-    /// It is closed after that time.
-    Close(Duration),
-    /// It is reset after that time.
-    Reset(Duration),
-}
-
-type Answering = Arc<dyn Fn(&Received) -> Script + Send + Sync>;
 
 /// A backend on a local port that does what its scripts say. Dropping it closes the port and every connection.
 pub struct ScriptedUpstream {
@@ -54,11 +38,7 @@ impl ScriptedUpstream {
         let address = listener.local_addr()?;
         let board = Arc::new(Board::new());
         let accepting = tokio::spawn(accept(listener, Arc::clone(&board)));
-        Ok(Self {
-            address,
-            board,
-            accepting,
-        })
+        Ok(Self { address, board, accepting })
     }
 
     /// Where it listens.
@@ -80,9 +60,7 @@ impl ScriptedUpstream {
 
     /// Requests for that model get these scripts, one after the other; the last one stays.
     pub fn on_each(&self, model: &str, scripts: impl IntoIterator<Item = Script>) {
-        let answering = scripts
-            .into_iter()
-            .map(|script| -> Answering { Arc::new(move |_| script.clone()) });
+        let answering = scripts.into_iter().map(|script| -> Answering { Arc::new(move |_| script.clone()) });
         lock(&self.board.scripts).insert(model.to_owned(), answering.collect());
     }
 
@@ -111,10 +89,7 @@ impl ScriptedUpstream {
     /// What arrived for that model, in order.
     #[must_use]
     pub fn requests_for(&self, model: &str) -> Vec<Received> {
-        self.requests()
-            .into_iter()
-            .filter(|request| request.model == model)
-            .collect()
+        self.requests().into_iter().filter(|request| request.model == model).collect()
     }
 
     /// Connections open now.
@@ -163,101 +138,4 @@ async fn accept(listener: TcpListener, board: Arc<Board>) {
             Some(_) = connections.join_next() => {}
         }
     }
-}
-
-#[derive(Default, Clone, Copy)]
-struct Connections {
-    open: usize,
-    total: usize,
-}
-
-/// What the connections share.
-pub(crate) struct Board {
-    scripts: Mutex<BTreeMap<String, VecDeque<Answering>>>,
-    otherwise: Mutex<Answering>,
-    idle: Mutex<IdleRule>,
-    requests: Mutex<Vec<Received>>,
-    connections: Mutex<Connections>,
-    events: watch::Sender<()>,
-}
-
-impl Board {
-    fn new() -> Self {
-        Self {
-            scripts: Mutex::default(),
-            otherwise: Mutex::new(Arc::new(|request| Script::reply(&request.last_user_text()))),
-            idle: Mutex::default(),
-            requests: Mutex::default(),
-            connections: Mutex::default(),
-            events: watch::Sender::new(()),
-        }
-    }
-
-    pub(crate) fn idle_rule(&self) -> IdleRule {
-        *lock(&self.idle)
-    }
-
-    /// Records a request and finds its script.
-    pub(crate) fn take(&self, inbound: Inbound, connection: usize) -> (usize, Script, Received) {
-        let body: Value = serde_json::from_slice(&inbound.body).unwrap_or_default();
-        let model = body
-            .get("model")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
-        let answering = self.answering(&model);
-        let request = {
-            let mut requests = lock(&self.requests);
-            let request = Received {
-                seat: requests.len(),
-                connection,
-                method: inbound.method,
-                path: inbound.path,
-                headers: inbound.headers,
-                body: inbound.body,
-                model,
-                outcome: Outcome::Open,
-            };
-            requests.push(request.clone());
-            request
-        };
-        self.events.send_replace(());
-        (request.seat, answering(&request), request)
-    }
-
-    fn answering(&self, model: &str) -> Answering {
-        let mut scripts = lock(&self.scripts);
-        let next = scripts.get_mut(model).and_then(|queue| {
-            if queue.len() > 1 {
-                queue.pop_front()
-            } else {
-                queue.front().cloned()
-            }
-        });
-        next.unwrap_or_else(|| Arc::clone(&lock(&self.otherwise)))
-    }
-
-    pub(crate) fn ended(&self, seat: usize, outcome: Outcome) {
-        if let Some(request) = lock(&self.requests).get_mut(seat) {
-            request.outcome = outcome;
-        }
-        self.events.send_replace(());
-    }
-
-    fn connection_opened(&self) -> usize {
-        let mut connections = lock(&self.connections);
-        connections.open += 1;
-        connections.total += 1;
-        connections.total - 1
-    }
-
-    pub(crate) fn connection_closed(&self) {
-        lock(&self.connections).open -= 1;
-        self.events.send_replace(());
-    }
-}
-
-/// A test that panicked elsewhere must not hide its own message behind a poisoned lock.
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -27,10 +27,7 @@ async fn exchange(upstream: &ScriptedUpstream, request: &str) -> std::io::Result
 #[tokio::test]
 async fn bytes_arrive_as_written() {
     let upstream = ScriptedUpstream::start().await.unwrap();
-    upstream.on(
-        "raw",
-        Script::raw([Step::write("any"), Step::Trickle("thing".into()), Step::Close]),
-    );
+    upstream.on("raw", Script::raw([Step::write("any"), Step::Trickle("thing".into()), Step::Close]));
     assert_eq!(exchange(&upstream, &ask("raw", false)).await.unwrap(), "anything");
     upstream.on("cut", Script::sse([Step::event("a"), Step::Close]));
     let cut = exchange(&upstream, &ask("cut", true)).await.unwrap();
@@ -53,23 +50,14 @@ async fn it_echoes_without_a_script_and_records_what_came() {
     let body: Value = serde_json::from_str(body).unwrap();
     assert_eq!(body.pointer("/choices/0/message/content"), Some(&json!("hello")));
     let request = &upstream.requests_for("any")[0];
-    assert_eq!(
-        (request.header("x-mark"), request.path.as_str()),
-        (Some("1"), "/v1/chat/completions")
-    );
-    assert_eq!(
-        (request.outcome, request.last_user_text().as_str()),
-        (Outcome::Answered, "hello")
-    );
+    assert_eq!((request.header("x-mark"), request.path.as_str()), (Some("1"), "/v1/chat/completions"));
+    assert_eq!((request.outcome, request.last_user_text().as_str()), (Outcome::Answered, "hello"));
 }
 
 #[tokio::test]
 async fn scripts_follow_one_another_and_the_last_stays() {
     let upstream = ScriptedUpstream::start().await.unwrap();
-    upstream.on_each(
-        "m",
-        ["a", "b"].map(|text| Script::raw([Step::write(text), Step::Close])),
-    );
+    upstream.on_each("m", ["a", "b"].map(|text| Script::raw([Step::write(text), Step::Close])));
     upstream.otherwise(|request| Script::raw([Step::write(request.model.clone()), Step::Close]));
     let mut seen = Vec::new();
     for model in ["m", "m", "m", "other"] {
@@ -83,10 +71,7 @@ async fn scripts_follow_one_another_and_the_last_stays() {
 async fn a_gate_orders_events_and_a_leaving_client_is_seen() {
     let upstream = ScriptedUpstream::start().await.unwrap();
     let gate = Gate::new();
-    upstream.on(
-        "m",
-        Script::raw([Step::Await(gate.clone()), Step::write("x"), Step::Stall]),
-    );
+    upstream.on("m", Script::raw([Step::Await(gate.clone()), Step::write("x"), Step::Stall]));
     let mut socket = TcpStream::connect(upstream.address()).await.unwrap();
     socket.write_all(ask("m", true).as_bytes()).await.unwrap();
     assert!(upstream.wait(|u| u.requests().len() == 1).await);
@@ -95,30 +80,17 @@ async fn a_gate_orders_events_and_a_leaving_client_is_seen() {
     assert_eq!(upstream.requests()[0].outcome, Outcome::Open);
     drop(socket);
     assert!(
-        upstream
-            .wait(|u| u.requests()[0].outcome == Outcome::ClientLeft && u.open_connections() == 0)
-            .await
+        upstream.wait(|u| u.requests()[0].outcome == Outcome::ClientLeft && u.open_connections() == 0).await
     );
 }
 
 #[test]
 fn answers_say_the_same_whole_and_streamed() {
-    let answer = ChatAnswer::pieces(["a ", "b"])
-        .logprobs([("a ", -0.5), ("b", -0.25)])
-        .usage(3, 2);
+    let answer = ChatAnswer::pieces(["a ", "b"]).logprobs([("a ", -0.5), ("b", -0.25)]).usage(3, 2);
     let whole = answer.whole("m");
     let chunks = answer.chunks("m", true);
-    let gather = |path: &str| {
-        chunks
-            .iter()
-            .filter_map(|c| c.pointer(path))
-            .cloned()
-            .collect::<Vec<_>>()
-    };
-    let text: String = gather("/choices/0/delta/content")
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
+    let gather = |path: &str| chunks.iter().filter_map(|c| c.pointer(path)).cloned().collect::<Vec<_>>();
+    let text: String = gather("/choices/0/delta/content").iter().filter_map(Value::as_str).collect();
     assert_eq!(whole.pointer("/choices/0/message/content"), Some(&json!(text)));
     let logprobs = gather("/choices/0/logprobs/content/0/logprob");
     assert_eq!(logprobs, [json!(-0.5), json!(-0.25)]);

@@ -75,10 +75,7 @@ impl Assembler {
         for choice in &chunk.choices {
             self.choices.entry(choice.index).or_default().push(choice);
         }
-        if let Some(usage) = chunk
-            .usage
-            .filter(|usage| self.usage.is_none() || usage.total_tokens > 0)
-        {
+        if let Some(usage) = chunk.usage.filter(|usage| self.usage.is_none() || usage.total_tokens > 0) {
             self.usage = Some(usage);
         }
     }
@@ -86,35 +83,20 @@ impl Assembler {
     /// The text of choice 0 so far.
     #[must_use]
     pub fn content(&self) -> &str {
-        self.choices
-            .get(&0)
-            .and_then(|choice| choice.content.as_deref())
-            .unwrap_or_default()
+        self.choices.get(&0).and_then(|choice| choice.content.as_deref()).unwrap_or_default()
     }
 
     /// The whole reply. A finish reason that no chunk gave is null.
     #[must_use]
     pub fn finish(self, identity: &StreamIdentity) -> ChatReply {
-        let grown: Vec<(u32, Grown)> = self
-            .choices
-            .into_iter()
-            .map(|(index, choice)| (index, choice.finish()))
-            .collect();
+        let grown: Vec<(u32, Grown)> =
+            self.choices.into_iter().map(|(index, choice)| (index, choice.finish())).collect();
         let choices: Vec<ChoiceOut<'_>> = grown.iter().map(|(index, choice)| choice.out(*index)).collect();
-        let mut body = envelope(
-            &identity.id,
-            &identity.model,
-            identity.created,
-            raw_or_null(&choices),
-        );
+        let mut body = envelope(&identity.id, &identity.model, identity.created, raw_or_null(&choices));
         if let Some(usage) = &self.usage {
             body.set("usage", raw_or_null(usage));
         }
-        let first = grown
-            .into_iter()
-            .next()
-            .map(|(_, choice)| choice)
-            .unwrap_or_default();
+        let first = grown.into_iter().next().map(|(_, choice)| choice).unwrap_or_default();
         ChatReply {
             body,
             content: first.content.unwrap_or_default(),
@@ -166,20 +148,8 @@ impl Growing {
     }
 
     fn finish(self) -> Grown {
-        let Self {
-            content,
-            reasoning,
-            tools,
-            logprobs,
-            finish_reason,
-        } = self;
-        Grown {
-            content,
-            reasoning,
-            tool_calls: tools.into_calls(),
-            logprobs,
-            finish_reason,
-        }
+        let Self { content, reasoning, tools, logprobs, finish_reason } = self;
+        Grown { content, reasoning, tool_calls: tools.into_calls(), logprobs, finish_reason }
     }
 }
 
@@ -188,10 +158,7 @@ impl Grown {
         let calls = self.tool_calls.iter().map(|call| CallOut {
             id: &call.id,
             kind: "function",
-            function: FunctionOut {
-                name: &call.name,
-                arguments: &call.arguments,
-            },
+            function: FunctionOut { name: &call.name, arguments: &call.arguments },
         });
         ChoiceOut {
             index,

@@ -60,9 +60,7 @@ impl RawObject {
     /// # Errors
     /// When the field is there and is not a `T`.
     pub fn read<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, serde_json::Error> {
-        self.get(key)
-            .map(|raw| serde_json::from_str(raw.get()))
-            .transpose()
+        self.get(key).map(|raw| serde_json::from_str(raw.get())).transpose()
     }
 
     /// Replaces the field where it stands, or appends it.
@@ -110,10 +108,7 @@ impl RawObject {
     fn repeated_key(&self) -> Option<&str> {
         let mut keys: Vec<&str> = self.fields.iter().map(|(k, _)| k.as_str()).collect();
         keys.sort_unstable();
-        keys.iter()
-            .zip(keys.iter().skip(1))
-            .find(|(a, b)| a == b)
-            .map(|(a, _)| *a)
+        keys.iter().zip(keys.iter().skip(1)).find(|(a, b)| a == b).map(|(a, _)| *a)
     }
 }
 
@@ -153,9 +148,7 @@ impl Serialize for RawObject {
 
 /// The JSON text of a value; `null` for one that has none (a map with keys that are no strings).
 pub(crate) fn raw_or_null<T: Serialize + ?Sized>(value: &T) -> Raw {
-    serde_json::value::to_raw_value(value)
-        .unwrap_or_else(|_| RawValue::NULL.to_owned())
-        .into()
+    serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()).into()
 }
 
 /// A struct from an object. Plain serde would also fill it from an array, by position.
@@ -179,11 +172,9 @@ pub(crate) fn number(raw: &RawValue) -> Option<f64> {
 
 /// A count: a whole number ≥ 0, also when written as `7.0`; larger than a `u64` is its maximum.
 pub(crate) fn count(raw: &RawValue) -> Option<u64> {
-    serde_json::from_str(raw.get()).ok().or_else(|| {
-        number(raw)
-            .filter(|n| *n >= 0.0 && n.fract() == 0.0)
-            .map(|n| n as u64)
-    })
+    serde_json::from_str(raw.get())
+        .ok()
+        .or_else(|| number(raw).filter(|n| *n >= 0.0 && n.fract() == 0.0).map(|n| n as u64))
 }
 
 /// Whether it is `null`.

@@ -45,21 +45,13 @@ impl ChatRequest {
         let model = read_model(&body)?;
         let messages = read_messages(&body, limits)?;
         parameters::check(&body)?;
-        Ok(Self {
-            model,
-            messages,
-            body,
-        })
+        Ok(Self { model, messages, body })
     }
 
     /// A request of our own.
     #[must_use]
     pub fn new(model: &str, messages: Vec<Message>) -> Self {
-        let mut request = Self {
-            model: String::new(),
-            messages: Arc::from([]),
-            body: RawObject::default(),
-        };
+        let mut request = Self { model: String::new(), messages: Arc::from([]), body: RawObject::default() };
         request.set_model(model);
         request.set_messages(messages);
         request
@@ -86,11 +78,7 @@ impl ChatRequest {
     /// Whether the client wants a usage chunk; false without `stream`.
     #[must_use]
     pub fn include_usage(&self) -> bool {
-        self.stream()
-            && self
-                .stream_options()
-                .get("include_usage")
-                .is_some_and(|raw| is_true(raw))
+        self.stream() && self.stream_options().get("include_usage").is_some_and(|raw| is_true(raw))
     }
 
     /// The whole body.
@@ -150,28 +138,19 @@ impl ChatRequest {
 
     /// The JSON text of each tool definition.
     pub(crate) fn tool_definitions(&self) -> Vec<&RawValue> {
-        self.body
-            .get("tools")
-            .and_then(|raw| elements(raw))
-            .unwrap_or_default()
+        self.body.get("tools").and_then(|raw| elements(raw)).unwrap_or_default()
     }
 
     /// The smaller of `max_tokens` and `max_completion_tokens`.
     #[must_use]
     pub fn max_output_tokens(&self) -> Option<u64> {
-        ["max_tokens", "max_completion_tokens"]
-            .into_iter()
-            .filter_map(|key| count(self.body.get(key)?))
-            .min()
+        ["max_tokens", "max_completion_tokens"].into_iter().filter_map(|key| count(self.body.get(key)?)).min()
     }
 
     /// Text of the last user message; empty when there is none.
     #[must_use]
     pub fn last_user_text(&self) -> &str {
-        self.messages
-            .iter()
-            .rfind(|message| message.role == Role::User)
-            .map_or("", |message| &message.text)
+        self.messages.iter().rfind(|message| message.role == Role::User).map_or("", |message| &message.text)
     }
 
     /// The body as JSON text.
@@ -181,11 +160,7 @@ impl ChatRequest {
     }
 
     fn stream_options(&self) -> RawObject {
-        self.body
-            .read("stream_options")
-            .ok()
-            .flatten()
-            .unwrap_or_default()
+        self.body.read("stream_options").ok().flatten().unwrap_or_default()
     }
 
     fn write_stream_options(&mut self, options: &RawObject) {
@@ -203,10 +178,7 @@ fn is_true(raw: &RawValue) -> bool {
 
 fn read_model(body: &RawObject) -> Result<String, RequestFault> {
     let Some(raw) = body.get_set("model") else {
-        return Err(RequestFault::of(
-            "model",
-            "`model` is missing: name the model that should answer",
-        ));
+        return Err(RequestFault::of("model", "`model` is missing: name the model that should answer"));
     };
     match text(raw) {
         Some(model) if !model.is_empty() => Ok(model),
@@ -216,21 +188,14 @@ fn read_model(body: &RawObject) -> Result<String, RequestFault> {
 
 fn read_messages(body: &RawObject, limits: &RequestLimits) -> Result<Arc<[Message]>, RequestFault> {
     let fault = |message: String| RequestFault::of("messages", message);
-    let raw = body
-        .get_set("messages")
-        .ok_or_else(|| fault("`messages` is missing".to_owned()))?;
+    let raw = body.get_set("messages").ok_or_else(|| fault("`messages` is missing".to_owned()))?;
     let list = elements(raw).ok_or_else(|| fault("`messages` must be a list of messages".to_owned()))?;
     if list.is_empty() {
         return Err(fault("`messages` must hold at least one message".to_owned()));
     }
     if list.len() > limits.max_messages {
         let (len, most) = (list.len(), limits.max_messages);
-        return Err(fault(format!(
-            "`messages` holds {len} messages; the bound is {most} (max_messages)"
-        )));
+        return Err(fault(format!("`messages` holds {len} messages; the bound is {most} (max_messages)")));
     }
-    list.into_iter()
-        .enumerate()
-        .map(|(at, raw)| Message::parse(share(raw), at))
-        .collect()
+    list.into_iter().enumerate().map(|(at, raw)| Message::parse(share(raw), at)).collect()
 }

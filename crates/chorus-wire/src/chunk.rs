@@ -106,9 +106,8 @@ impl Chunk {
     pub fn parse(bytes: &[u8]) -> Result<Self, BodyFault> {
         let body = RawObject::parse(bytes)?;
         let (mut choices, mut shapes) = (Vec::new(), Vec::new());
-        let list = body
-            .get_set("choices")
-            .map(|raw| elements(raw).ok_or_else(|| fault("`choices` is not a list")));
+        let list =
+            body.get_set("choices").map(|raw| elements(raw).ok_or_else(|| fault("`choices` is not a list")));
         for (at, raw) in list.transpose()?.unwrap_or_default().into_iter().enumerate() {
             let (choice, shape) = read_choice(raw, at)?;
             choices.push(choice);
@@ -118,50 +117,28 @@ impl Chunk {
         let error = (body.get_set("error").is_some() || body.get("choices").is_none())
             .then(|| ErrorBody::of_object(&body))
             .flatten();
-        Ok(Self {
-            body,
-            choices,
-            usage,
-            error,
-            shapes,
-        })
+        Ok(Self { body, choices, usage, error, shapes })
     }
 
     /// A chunk of our own: the opening role.
     #[must_use]
     pub fn role() -> Self {
         let delta = serde_json::json!({"role": "assistant", "content": ""});
-        let choice = ChunkChoice {
-            content: Some(String::new()),
-            ..ChunkChoice::default()
-        };
-        Self::own(
-            &delta,
-            choice,
-            Shape {
-                role: true,
-                ..Shape::OWN
-            },
-        )
+        let choice = ChunkChoice { content: Some(String::new()), ..ChunkChoice::default() };
+        Self::own(&delta, choice, Shape { role: true, ..Shape::OWN })
     }
 
     /// A chunk of our own: text of choice 0.
     #[must_use]
     pub fn content(text: &str) -> Self {
-        let choice = ChunkChoice {
-            content: Some(text.to_owned()),
-            ..ChunkChoice::default()
-        };
+        let choice = ChunkChoice { content: Some(text.to_owned()), ..ChunkChoice::default() };
         Self::own(&serde_json::json!({"content": text}), choice, Shape::OWN)
     }
 
     /// A chunk of our own: the end of choice 0.
     #[must_use]
     pub fn finish(reason: &str) -> Self {
-        let choice = ChunkChoice {
-            finish_reason: Some(reason.to_owned()),
-            ..ChunkChoice::default()
-        };
+        let choice = ChunkChoice { finish_reason: Some(reason.to_owned()), ..ChunkChoice::default() };
         Self::own(&serde_json::json!({}), choice, Shape::OWN)
     }
 
@@ -170,13 +147,7 @@ impl Chunk {
     pub fn usage(usage: Usage) -> Self {
         let mut body = envelope(raw_or_null::<[(); 0]>(&[]));
         body.set("usage", raw_or_null(&usage));
-        Self {
-            body,
-            choices: Vec::new(),
-            usage: Some(usage),
-            error: None,
-            shapes: Vec::new(),
-        }
+        Self { body, choices: Vec::new(), usage: Some(usage), error: None, shapes: Vec::new() }
     }
 
     /// Whether it carries text, reasoning or a tool call.
@@ -281,10 +252,7 @@ fn read_choice(raw: &RawValue, at: usize) -> Result<(ChunkChoice, Shape), BodyFa
         // A backend that forgets the index has written its choices in order.
         index: index.unwrap_or_else(|| u32::try_from(at).unwrap_or(u32::MAX)),
         content: content.map(|content| content.text),
-        reasoning: delta
-            .reasoning_content
-            .and_then(word)
-            .or_else(|| delta.reasoning.and_then(word)),
+        reasoning: delta.reasoning_content.and_then(word).or_else(|| delta.reasoning.and_then(word)),
         tool_calls,
         logprobs: wire.logprobs.filter(|raw| !is_null(raw)).map(share),
         finish_reason,

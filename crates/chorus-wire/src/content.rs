@@ -34,10 +34,7 @@ impl Content {
     /// Reads a string, a list of parts, or `null`; `None` for anything else.
     pub(crate) fn read(raw: &RawValue) -> Option<Self> {
         match raw.get().as_bytes().first()? {
-            b'"' => Some(Self {
-                text: text(raw)?,
-                ..Self::default()
-            }),
+            b'"' => Some(Self { text: text(raw)?, ..Self::default() }),
             b'[' => Self::of_parts(elements(raw)?),
             b'n' => Some(Self::default()),
             _ => None,
@@ -45,10 +42,7 @@ impl Content {
     }
 
     fn of_parts(parts: Vec<&RawValue>) -> Option<Self> {
-        let mut content = Self {
-            in_parts: true,
-            ..Self::default()
-        };
+        let mut content = Self { in_parts: true, ..Self::default() };
         for raw in parts {
             if raw.get().starts_with('"') {
                 content.text.push_str(&text(raw)?);
@@ -58,9 +52,7 @@ impl Content {
             match part.kind.as_deref() {
                 // `input_*` and `output_text` are the Responses API's words for the same parts.
                 None | Some("text" | "input_text" | "output_text") => {
-                    content
-                        .text
-                        .push_str(&part.text.and_then(text).unwrap_or_default());
+                    content.text.push_str(&part.text.and_then(text).unwrap_or_default());
                 }
                 Some("image_url" | "input_image" | "image") => content.images += 1,
                 Some("input_audio") => content.audio += 1,
@@ -90,9 +82,7 @@ pub(crate) fn text(raw: &RawValue) -> Option<String> {
         }
     }
 
-    serde_json::Deserializer::from_str(raw.get())
-        .deserialize_bytes(Lossy)
-        .ok()
+    serde_json::Deserializer::from_str(raw.get()).deserialize_bytes(Lossy).ok()
 }
 
 /// [`text`], where the empty string says nothing.

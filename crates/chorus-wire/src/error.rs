@@ -39,11 +39,7 @@ impl ErrorBody {
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let raw: &RawValue = serde_json::from_slice(bytes).ok()?;
-        Self::read(
-            elements(raw)
-                .and_then(|list| list.first().copied())
-                .unwrap_or(raw),
-        )
+        Self::read(elements(raw).and_then(|list| list.first().copied()).unwrap_or(raw))
     }
 
     fn read(raw: &RawValue) -> Option<Self> {
@@ -57,10 +53,7 @@ impl ErrorBody {
     pub(crate) fn of_object(object: &RawObject) -> Option<Self> {
         match object.get_set("error") {
             Some(inner) => match text(inner) {
-                Some(message) => Some(Self {
-                    message,
-                    ..Self::fields(object)
-                }),
+                Some(message) => Some(Self { message, ..Self::fields(object) }),
                 None => Some(match RawObject::parse(inner.get().as_bytes()) {
                     Ok(inner) => Self::fields(&inner),
                     // `true`, a number or a list: an error all the same.
@@ -81,21 +74,11 @@ impl ErrorBody {
             .or_else(|| kind.clone())
             .or_else(|| code.as_ref().map(|code| format!("error {code}")))
             .unwrap_or_else(|| "an error without a message".to_owned());
-        Self {
-            message,
-            kind: kind.unwrap_or_else(|| DEFAULT_KIND.to_owned()),
-            param: field("param"),
-            code,
-        }
+        Self { message, kind: kind.unwrap_or_else(|| DEFAULT_KIND.to_owned()), param: field("param"), code }
     }
 
     fn plain(message: String) -> Self {
-        Self {
-            message,
-            kind: DEFAULT_KIND.to_owned(),
-            param: None,
-            code: None,
-        }
+        Self { message, kind: DEFAULT_KIND.to_owned(), param: None, code: None }
     }
 }
 
@@ -106,14 +89,9 @@ fn scalar(raw: &RawValue) -> Option<String> {
 
 /// FastAPI's `detail`: a string, or a list of `{"loc", "msg", "type"}` of which the first counts.
 fn detail(raw: &RawValue) -> Option<String> {
-    let first = elements(raw)
-        .and_then(|list| list.first().copied())
-        .unwrap_or(raw);
+    let first = elements(raw).and_then(|list| list.first().copied()).unwrap_or(raw);
     match RawObject::parse(first.get().as_bytes()) {
-        Ok(object) => object
-            .get("msg")
-            .or_else(|| object.get("message"))
-            .and_then(|raw| scalar(raw)),
+        Ok(object) => object.get("msg").or_else(|| object.get("message")).and_then(|raw| scalar(raw)),
         Err(_) => scalar(first),
     }
 }

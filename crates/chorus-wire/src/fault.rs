@@ -15,10 +15,7 @@ pub struct RequestFault {
 impl RequestFault {
     /// A fault of that field.
     pub(crate) fn of(param: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            param: Some(param.into()),
-        }
+        Self { message: message.into(), param: Some(param.into()) }
     }
 }
 

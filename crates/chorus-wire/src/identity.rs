@@ -42,12 +42,9 @@ impl Stamp {
     }
 
     pub(crate) fn put(&self, body: &mut RawObject) {
-        for (key, value) in [
-            ("id", &self.id),
-            ("object", &self.object),
-            ("created", &self.created),
-            ("model", &self.model),
-        ] {
+        for (key, value) in
+            [("id", &self.id), ("object", &self.object), ("created", &self.created), ("model", &self.model)]
+        {
             body.set(key, value.clone());
         }
     }

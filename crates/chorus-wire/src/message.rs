@@ -90,10 +90,7 @@ impl Message {
     /// A plain text message.
     #[must_use]
     pub fn new(role: Role, text: &str) -> Self {
-        let raw = raw_or_null(&PlainMessage {
-            role: role.as_str(),
-            content: text,
-        });
+        let raw = raw_or_null(&PlainMessage { role: role.as_str(), content: text });
         Self {
             role,
             text: text.to_owned(),
@@ -134,18 +131,8 @@ impl Message {
             None => None,
             Some(id) => Some(text(id).ok_or_else(|| at_field("tool_call_id", "must be a string"))?),
         };
-        let Content {
-            text, images, audio, ..
-        } = content;
-        Ok(Self {
-            role: Role::from_name(&role),
-            text,
-            images,
-            audio,
-            tool_calls,
-            tool_call_id,
-            raw,
-        })
+        let Content { text, images, audio, .. } = content;
+        Ok(Self { role: Role::from_name(&role), text, images, audio, tool_calls, tool_call_id, raw })
     }
 
     /// The JSON text as sent.

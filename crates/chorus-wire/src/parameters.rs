@@ -25,11 +25,7 @@ const RULES: &[Rule] = &[
         must_be: "a number from 0 to 1",
         holds: |raw| number(raw).is_some_and(|n| (0.0..=1.0).contains(&n)),
     },
-    Rule {
-        param: "n",
-        must_be: "a whole number from 1 to 128",
-        holds: |raw| is_whole(raw, 128.0),
-    },
+    Rule { param: "n", must_be: "a whole number from 1 to 128", holds: |raw| is_whole(raw, 128.0) },
     Rule {
         param: "max_tokens",
         must_be: "a whole number of at least 1",
@@ -40,16 +36,8 @@ const RULES: &[Rule] = &[
         must_be: "a whole number of at least 1",
         holds: |raw| is_whole(raw, f64::MAX),
     },
-    Rule {
-        param: "stream",
-        must_be: "true or false",
-        holds: |raw| matches!(raw.get(), "true" | "false"),
-    },
-    Rule {
-        param: "stream_options",
-        must_be: "an object",
-        holds: is_object,
-    },
+    Rule { param: "stream", must_be: "true or false", holds: |raw| matches!(raw.get(), "true" | "false") },
+    Rule { param: "stream_options", must_be: "an object", holds: is_object },
     Rule {
         param: "stop",
         must_be: "a string or a list of strings",
@@ -57,26 +45,13 @@ const RULES: &[Rule] = &[
             text(raw).is_some() || elements(raw).is_some_and(|all| all.into_iter().all(|s| text(s).is_some()))
         },
     },
-    Rule {
-        param: "tools",
-        must_be: "a list of objects",
-        holds: is_list_of_objects,
-    },
-    Rule {
-        param: "plugins",
-        must_be: "a list of objects",
-        holds: is_list_of_objects,
-    },
+    Rule { param: "tools", must_be: "a list of objects", holds: is_list_of_objects },
+    Rule { param: "plugins", must_be: "a list of objects", holds: is_list_of_objects },
 ];
 
 /// The first parameter that breaks its rule. `null` is as good as absent.
 pub(crate) fn check(body: &RawObject) -> Result<(), RequestFault> {
-    for Rule {
-        param,
-        must_be,
-        holds,
-    } in RULES
-    {
+    for Rule { param, must_be, holds } in RULES {
         if body.get_set(param).is_some_and(|raw| !holds(raw)) {
             return Err(RequestFault::of(*param, format!("`{param}` must be {must_be}")));
         }

@@ -93,15 +93,7 @@ impl StreamRepair {
             .filter(|(_, state)| state.has_output && !state.finished)
             .map(|(index, state)| {
                 state.finished = true;
-                inferred_finish(
-                    *index,
-                    if state.tools.is_empty() {
-                        "stop"
-                    } else {
-                        "tool_calls"
-                    },
-                    stamp,
-                )
+                inferred_finish(*index, if state.tools.is_empty() { "stop" } else { "tool_calls" }, stamp)
             })
             .collect()
     }
@@ -132,11 +124,7 @@ impl StreamRepair {
     /// Whether a finish reason was seen for every choice that produced output; false after an error.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        !self.failed
-            && self
-                .choices
-                .values()
-                .all(|state| state.finished || !state.has_output)
+        !self.failed && self.choices.values().all(|state| state.finished || !state.has_output)
     }
 
     /// The shared identity.
@@ -171,19 +159,10 @@ impl StreamRepair {
         if edits.iter().any(|edit| !edit.is_nothing()) {
             write_choices(chunk, &edits);
             let mut edits = edits.iter();
-            chunk
-                .choices
-                .retain(|_| edits.next().is_none_or(|edit| !edit.drop));
+            chunk.choices.retain(|_| edits.next().is_none_or(|edit| !edit.drop));
         }
         // Whoever mends the chunk again finds it as the API would write it.
-        chunk.shapes = chunk
-            .choices
-            .iter()
-            .map(|_| Shape {
-                role: false,
-                ..Shape::OWN
-            })
-            .collect();
+        chunk.shapes = chunk.choices.iter().map(|_| Shape { role: false, ..Shape::OWN }).collect();
         !chunk.choices.is_empty()
     }
 }
@@ -221,10 +200,7 @@ impl ChoiceState {
     fn mend(&mut self, choice: &mut ChunkChoice, shape: Shape) -> Edit {
         let has_output = choice.has_output();
         if self.finished && !has_output && choice.logprobs.is_none() {
-            return Edit {
-                drop: true,
-                ..Edit::default()
-            };
+            return Edit { drop: true, ..Edit::default() };
         }
         let mut reason = shape.odd_reason;
         if self.finished && choice.finish_reason.take().is_some() {
@@ -268,16 +244,8 @@ impl ChoiceState {
 /// Whether a chunk with an empty list of choices carries anything besides what every chunk does (case A11). What has no
 /// list at all is not a chunk, but some ping of the backend's.
 fn is_report(body: &RawObject) -> bool {
-    const ENVELOPE: &[&str] = &[
-        "id",
-        "object",
-        "created",
-        "model",
-        "choices",
-        "system_fingerprint",
-        "service_tier",
-        "obfuscation",
-    ];
+    const ENVELOPE: &[&str] =
+        &["id", "object", "created", "model", "choices", "system_fingerprint", "service_tier", "obfuscation"];
     body.get_set("choices").is_some() && body.iter().any(|(key, _)| !ENVELOPE.contains(&key))
 }
 
@@ -340,11 +308,8 @@ fn write_delta(delta: &mut RawObject, choice: &ChunkChoice, edit: Edit) {
     if edit.tools
         && let Some(sent) = delta.get("tool_calls").and_then(|raw| elements(raw))
     {
-        let written: Vec<Raw> = sent
-            .into_iter()
-            .zip(&choice.tool_calls)
-            .map(|(raw, part)| written_call(raw, part))
-            .collect();
+        let written: Vec<Raw> =
+            sent.into_iter().zip(&choice.tool_calls).map(|(raw, part)| written_call(raw, part)).collect();
         delta.set("tool_calls", raw_or_null(&written));
     }
 }
@@ -361,10 +326,7 @@ fn written_call(raw: &RawValue, part: &ToolCallDelta) -> Raw {
         if part.name.is_none() {
             function.remove("name");
         }
-        if function
-            .get_set("arguments")
-            .is_some_and(|raw| !raw.get().starts_with('"'))
-        {
+        if function.get_set("arguments").is_some_and(|raw| !raw.get().starts_with('"')) {
             function.set("arguments", raw_or_null(&part.arguments));
         }
         call.set("function", raw_or_null(&function));

@@ -49,19 +49,15 @@ impl Usage {
     #[must_use]
     pub fn read(raw: &RawValue) -> Option<Self> {
         let wire: UsageWire<'_> = read_object(raw).ok()?;
-        let (prompt, completion) = (
-            wire.prompt_tokens.and_then(count),
-            wire.completion_tokens.and_then(count),
-        );
+        let (prompt, completion) =
+            (wire.prompt_tokens.and_then(count), wire.completion_tokens.and_then(count));
         let total = wire.total_tokens.and_then(count);
         prompt.or(completion).or(total)?;
         let (prompt_tokens, completion_tokens) = (prompt.unwrap_or(0), completion.unwrap_or(0));
         Some(Self {
             prompt_tokens,
             completion_tokens,
-            total_tokens: total
-                .unwrap_or(0)
-                .max(prompt_tokens.saturating_add(completion_tokens)),
+            total_tokens: total.unwrap_or(0).max(prompt_tokens.saturating_add(completion_tokens)),
             estimated: wire.estimated.is_some_and(|raw| raw.get() == "true"),
         })
     }
@@ -113,11 +109,8 @@ impl ChatReply {
         let fault = |problem: &str| BodyFault::Json(serde_json::Error::custom(problem));
         let choices = body.get("choices").ok_or_else(|| fault("`choices` is missing"))?;
         let choices = elements(choices).ok_or_else(|| fault("`choices` is not a list"))?;
-        let first: ChoiceWire<'_> = choices
-            .first()
-            .map(|raw| read_object(raw))
-            .transpose()?
-            .unwrap_or_default();
+        let first: ChoiceWire<'_> =
+            choices.first().map(|raw| read_object(raw)).transpose()?.unwrap_or_default();
         let message = first.message.unwrap_or_default();
         let content = message
             .content
@@ -129,10 +122,7 @@ impl ChatReply {
             .ok_or_else(|| fault("`tool_calls` is not a list of tool calls"))?;
         Ok(Self {
             content: content.text,
-            reasoning: message
-                .reasoning_content
-                .and_then(word)
-                .or_else(|| message.reasoning.and_then(word)),
+            reasoning: message.reasoning_content.and_then(word).or_else(|| message.reasoning.and_then(word)),
             tool_calls,
             finish_reason: first.finish_reason.and_then(word).map(finish::mended),
             usage: body.get("usage").and_then(|raw| Usage::read(raw)),
@@ -193,11 +183,8 @@ impl ChatReply {
         };
         let mended: Vec<Option<Raw>> = choices.iter().map(|raw| mended_choice(raw)).collect();
         if mended.iter().any(Option::is_some) {
-            let texts: Vec<&RawValue> = mended
-                .iter()
-                .zip(choices)
-                .map(|(new, old)| new.as_deref().unwrap_or(old))
-                .collect();
+            let texts: Vec<&RawValue> =
+                mended.iter().zip(choices).map(|(new, old)| new.as_deref().unwrap_or(old)).collect();
             let choices = raw_or_null(&texts);
             self.body.set("choices", choices);
         }
@@ -246,10 +233,8 @@ fn mended_choice(raw: &RawValue) -> Option<Raw> {
 
 fn mended_message(raw: &RawValue) -> Option<Raw> {
     let mut message: RawObject = serde_json::from_str(raw.get()).ok()?;
-    let content = message
-        .get("content")
-        .and_then(|raw| Content::read(raw))
-        .filter(|content| content.in_parts)?;
+    let content =
+        message.get("content").and_then(|raw| Content::read(raw)).filter(|content| content.in_parts)?;
     message.set("content", raw_or_null(&content.text));
     Some(raw_or_null(&message))
 }
@@ -259,7 +244,5 @@ fn mended_reason(raw: &RawValue) -> Option<Raw> {
     if sent.is_empty() {
         return Some(raw_or_null(&()));
     }
-    finish::canonical(&sent)
-        .filter(|reason| *reason != sent)
-        .map(raw_or_null)
+    finish::canonical(&sent).filter(|reason| *reason != sent).map(raw_or_null)
 }

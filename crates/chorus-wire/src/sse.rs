@@ -106,9 +106,7 @@ impl SseDecoder {
 
     fn keep(&mut self, piece: &[u8]) -> Result<(), SseFault> {
         if self.event_bytes + self.line.len() + piece.len() > self.max_event_bytes {
-            return Err(SseFault::TooLong {
-                limit: self.max_event_bytes,
-            });
+            return Err(SseFault::TooLong { limit: self.max_event_bytes });
         }
         self.line.extend_from_slice(piece);
         Ok(())
@@ -163,10 +161,7 @@ impl SseDecoder {
             return Err(SseFault::NotUtf8);
         }
         let name = String::from_utf8(name).map_err(|_| SseFault::NotUtf8)?;
-        Ok(Some(SseEvent {
-            event: Some(name).filter(|name| !name.is_empty()),
-            data,
-        }))
+        Ok(Some(SseEvent { event: Some(name).filter(|name| !name.is_empty()), data }))
     }
 }
 

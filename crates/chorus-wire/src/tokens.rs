@@ -22,11 +22,7 @@ pub fn of_text(text: &str) -> u64 {
 pub fn of_request(request: &ChatRequest) -> u64 {
     let text_bytes: usize = request.messages().iter().map(|message| message.text.len()).sum();
     let messages: u64 = request.messages().iter().map(besides_text).sum();
-    let tools: u64 = request
-        .tool_definitions()
-        .iter()
-        .map(|tool| PER_TOOL + of_text(tool.get()))
-        .sum();
+    let tools: u64 = request.tool_definitions().iter().map(|tool| PER_TOOL + of_text(tool.get())).sum();
     (of_bytes(text_bytes) + messages + tools).saturating_add(request.max_output_tokens().unwrap_or(0))
 }
 

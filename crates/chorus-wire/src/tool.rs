@@ -92,12 +92,8 @@ fn arguments(raw: &RawValue) -> String {
 /// Whether a list of calls has arguments that are JSON instead of its text.
 pub(crate) fn has_bare_arguments(calls: &RawValue) -> bool {
     let is_bare = |raw: &RawValue| {
-        let function = read_object::<CallWire<'_>>(raw)
-            .ok()
-            .and_then(|call| call.function);
-        function
-            .and_then(|function| function.arguments)
-            .is_some_and(|raw| !raw.get().starts_with('"'))
+        let function = read_object::<CallWire<'_>>(raw).ok().and_then(|call| call.function);
+        function.and_then(|function| function.arguments).is_some_and(|raw| !raw.get().starts_with('"'))
     };
     elements(calls).is_some_and(|all| all.into_iter().any(is_bare))
 }
@@ -130,17 +126,11 @@ impl ToolSlots {
     /// index it claims (case A01).
     pub(crate) fn place(&mut self, part: &ToolCallDelta) -> Placed {
         let at = self.find(part).unwrap_or_else(|| {
-            self.slots.push(Slot {
-                sent: part.index,
-                call: ToolCall::default(),
-            });
+            self.slots.push(Slot { sent: part.index, call: ToolCall::default() });
             self.slots.len() - 1
         });
-        let mut placed = Placed {
-            index: u32::try_from(at).unwrap_or(u32::MAX),
-            new_id: false,
-            new_name: false,
-        };
+        let mut placed =
+            Placed { index: u32::try_from(at).unwrap_or(u32::MAX), new_id: false, new_name: false };
         if let Some(Slot { call, .. }) = self.slots.get_mut(at) {
             placed.new_id = call.id.is_empty();
             placed.new_name = call.name.is_empty();
@@ -167,13 +157,8 @@ impl ToolSlots {
 
     fn find(&self, part: &ToolCallDelta) -> Option<usize> {
         match &part.id {
-            Some(id) => self
-                .slots
-                .iter()
-                .rposition(|slot| slot.answers_to(id, part.index)),
-            None => self
-                .continued(part.index)
-                .filter(|at| !self.begins_another(*at, part)),
+            Some(id) => self.slots.iter().rposition(|slot| slot.answers_to(id, part.index)),
+            None => self.continued(part.index).filter(|at| !self.begins_another(*at, part)),
         }
     }
 
@@ -184,22 +169,14 @@ impl ToolSlots {
             return Some(last);
         }
         let of_index = self.slots.iter().rposition(|slot| slot.sent == index);
-        of_index.or_else(|| {
-            self.slots
-                .get(last)
-                .is_some_and(|slot| slot.sent.is_none())
-                .then_some(last)
-        })
+        of_index.or_else(|| self.slots.get(last).is_some_and(|slot| slot.sent.is_none()).then_some(last))
     }
 
     /// A part without id that names a function again begins another call once the arguments so far are whole;
     /// before that it is a backend that repeats the name on every part.
     fn begins_another(&self, at: usize, part: &ToolCallDelta) -> bool {
         part.name.is_some()
-            && self
-                .slots
-                .get(at)
-                .is_some_and(|slot| !slot.call.name.is_empty() && slot.is_whole())
+            && self.slots.get(at).is_some_and(|slot| !slot.call.name.is_empty() && slot.is_whole())
     }
 }
 

@@ -10,13 +10,13 @@ use std::path::PathBuf;
 /// deliberate, and returns one ordinary, attributable answer.
 #[derive(Debug, Parser)]
 #[command(name = "chorus", version, after_help = EXAMPLES)]
-pub struct Cli {
+pub(crate) struct Cli {
     /// What the log shows, such as `info` or `chorus_engine=debug` (default `warn`; it goes to standard error).
     #[arg(long, global = true, env = "CHORUS_LOG")]
-    pub log: Option<String>,
+    pub(crate) log: Option<String>,
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 const EXAMPLES: &str = "\
@@ -29,7 +29,7 @@ Examples:
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Serve a configuration (or the built-in one) over HTTP.
     Serve(Serve),
     /// Ask one question without a server; the answer streams to the terminal.
@@ -51,101 +51,101 @@ pub enum Command {
 
 /// Where a configuration comes from; shared by `serve`, `ask` and `explain`.
 #[derive(Debug, Clone, Args)]
-pub struct Source {
+pub(crate) struct Source {
     /// For the built-in configuration: only the smallest model, answering as a panel of itself.
     #[arg(long)]
-    pub small: bool,
+    pub(crate) small: bool,
     /// Fetch no model; what is missing is an error.
     #[arg(long)]
-    pub offline: bool,
+    pub(crate) offline: bool,
     /// Where model files are kept (default: the user's cache directory).
     #[arg(long, env = "CHORUS_MODELS", value_name = "DIR")]
-    pub models_dir: Option<PathBuf>,
+    pub(crate) models_dir: Option<PathBuf>,
     /// Where run records are kept (default: the user's state directory).
     #[arg(long, env = "CHORUS_RUNS", value_name = "FILE")]
-    pub runs_file: Option<PathBuf>,
+    pub(crate) runs_file: Option<PathBuf>,
 }
 
 /// Flags of `serve`.
 #[derive(Debug, Args)]
-pub struct Serve {
+pub(crate) struct Serve {
     /// A v0.3 configuration; without one, small local models are served.
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// Address of the data plane. Anything but loopback exposes models to others, unauthenticated.
     #[arg(long, default_value = "127.0.0.1")]
-    pub host: IpAddr,
+    pub(crate) host: IpAddr,
     /// Port of the data plane (default: the file's first listener, else 8899; 0 takes a free one).
     #[arg(long)]
-    pub port: Option<u16>,
+    pub(crate) port: Option<u16>,
     /// Port of the management plane, always on loopback (default: the file's, else 8080; 0 takes a free one).
     #[arg(long)]
-    pub management_port: Option<u16>,
+    pub(crate) management_port: Option<u16>,
     /// Once served, ask this question at the door and show the answer.
     #[arg(long, value_name = "QUESTION")]
-    pub ask: Option<String>,
+    pub(crate) ask: Option<String>,
     /// Seconds that running requests have to end when the process is stopped.
     #[arg(long, default_value_t = 30, value_name = "SECONDS")]
-    pub grace: u64,
+    pub(crate) grace: u64,
     /// Seconds of silence after which a stream gets a comment line.
     #[arg(long, default_value_t = 5, value_name = "SECONDS")]
-    pub keepalive: u64,
+    pub(crate) keepalive: u64,
     #[command(flatten)]
-    pub source: Source,
+    pub(crate) source: Source,
 }
 
 /// Flags of `ask`.
 #[derive(Debug, Args)]
-pub struct Ask {
+pub(crate) struct Ask {
     /// The question; `-` reads it from standard input.
-    pub question: String,
+    pub(crate) question: String,
     /// The model name to ask: an auto name, a Fusion slug, an entrypoint or a concrete model.
     #[arg(long, short, default_value = "vllm-sr/auto")]
-    pub model: String,
+    pub(crate) model: String,
     /// A v0.3 configuration; without one, small local models answer.
     #[arg(long, short, value_name = "FILE")]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// Afterwards, show who said what, at what cost.
     #[arg(long, short)]
-    pub trace: bool,
+    pub(crate) trace: bool,
     /// Print the whole reply as JSON instead of streaming the text.
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
     #[command(flatten)]
-    pub source: Source,
+    pub(crate) source: Source,
 }
 
 /// Flags of `explain`.
 #[derive(Debug, Args)]
-pub struct Explain {
+pub(crate) struct Explain {
     /// `[FILE] QUESTION`: a v0.3 configuration (else the built-in one), and the question; `-` reads it from standard input.
     #[arg(num_args = 1..=2, required = true, value_names = ["FILE", "QUESTION"])]
-    pub words: Vec<String>,
+    pub(crate) words: Vec<String>,
     /// The model name to evaluate.
     #[arg(long, short, default_value = "vllm-sr/auto")]
-    pub model: String,
+    pub(crate) model: String,
     /// Print JSON.
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
     #[command(flatten)]
-    pub source: Source,
+    pub(crate) source: Source,
 }
 
 /// Flags of `check`.
 #[derive(Debug, Args)]
-pub struct Check {
+pub(crate) struct Check {
     /// The configuration.
-    pub file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Print one JSON document instead of text.
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
     /// Treat warnings as errors.
     #[arg(long)]
-    pub strict: bool,
+    pub(crate) strict: bool,
 }
 
 /// Commands on model files.
 #[derive(Debug, Subcommand)]
-pub enum Models {
+pub(crate) enum Models {
     /// The known models, and which of them are here.
     List {
         /// Print JSON.
@@ -177,7 +177,7 @@ pub enum Models {
 
 /// Commands on run records.
 #[derive(Debug, Subcommand)]
-pub enum Runs {
+pub(crate) enum Runs {
     /// The latest runs.
     List {
         /// How many.
@@ -211,7 +211,7 @@ pub enum Runs {
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Status {
+pub(crate) enum Status {
     /// With an answer.
     Ok,
     /// With an error.
@@ -222,7 +222,7 @@ pub enum Status {
 
 /// Offline work.
 #[derive(Debug, Subcommand)]
-pub enum Lab {
+pub(crate) enum Lab {
     /// Train a head over the encoder from labelled data, and write it with its card.
     TrainHead {
         /// Which head.
@@ -242,7 +242,7 @@ pub enum Lab {
 
 /// The heads that can be trained.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Head {
+pub(crate) enum Head {
     /// The 14 subject categories.
     Domain,
     /// How hard a question is.

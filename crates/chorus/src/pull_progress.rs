@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::{Mutex, PoisonError};
 
 /// Shows a pull.
-pub enum PullProgress {
+pub(crate) enum PullProgress {
     /// A bar on the terminal.
     Bar(ProgressBar),
     /// Lines in a log.
@@ -15,7 +15,7 @@ pub enum PullProgress {
 
 /// How far a file is.
 #[derive(Debug, Default)]
-pub struct Tenths {
+pub(crate) struct Tenths {
     what: String,
     total: u64,
     have: u64,
@@ -24,12 +24,8 @@ pub struct Tenths {
 
 impl PullProgress {
     /// The one that fits standard error.
-    pub fn of_terminal() -> Box<Self> {
-        Box::new(if is_watched() {
-            Self::Bar(ProgressBar::hidden())
-        } else {
-            Self::Lines(Mutex::default())
-        })
+    pub(crate) fn of_terminal() -> Box<Self> {
+        Box::new(if is_watched() { Self::Bar(ProgressBar::hidden()) } else { Self::Lines(Mutex::default()) })
     }
 }
 
@@ -48,12 +44,8 @@ impl Progress for PullProgress {
             }
             Self::Lines(state) => {
                 note(&format!("fetching {what} ({} MB)", total / 1_000_000));
-                *state.lock().unwrap_or_else(PoisonError::into_inner) = Tenths {
-                    what: what.to_owned(),
-                    total,
-                    have: 0,
-                    told: 0,
-                };
+                *state.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Tenths { what: what.to_owned(), total, have: 0, told: 0 };
             }
         }
     }

@@ -30,16 +30,14 @@ const DUO: &str = include_str!("../defaults/duo.yaml");
 const TRIO: &str = include_str!("../defaults/trio.yaml");
 
 /// The model store of this user.
-pub fn model_store(dir: Option<PathBuf>) -> anyhow::Result<ModelStore> {
+pub(crate) fn model_store(dir: Option<PathBuf>) -> anyhow::Result<ModelStore> {
     let default = || ModelStore::default_dir(|name| std::env::var_os(name));
-    let dir = dir
-        .or_else(default)
-        .context("no folder for models: set --models-dir (or HOME)")?;
+    let dir = dir.or_else(default).context("no folder for models: set --models-dir (or HOME)")?;
     Ok(ModelStore::open(dir, Catalog::builtin()))
 }
 
 /// The record store of this user, made if it is not there.
-pub fn records(file: Option<PathBuf>) -> anyhow::Result<SqliteRunStore> {
+pub(crate) fn records(file: Option<PathBuf>) -> anyhow::Result<SqliteRunStore> {
     let path = runs_file(file)?;
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -48,31 +46,23 @@ pub fn records(file: Option<PathBuf>) -> anyhow::Result<SqliteRunStore> {
 }
 
 /// The record store of this user, for reading.
-pub fn existing_records(file: Option<PathBuf>) -> anyhow::Result<SqliteRunStore> {
+pub(crate) fn existing_records(file: Option<PathBuf>) -> anyhow::Result<SqliteRunStore> {
     let path = runs_file(file)?;
     if !path.exists() {
-        bail!(
-            "there are no run records at {}; `chorus serve` and `chorus ask` write them",
-            path.display()
-        );
+        bail!("there are no run records at {}; `chorus serve` and `chorus ask` write them", path.display());
     }
     Ok(SqliteRunStore::open(&path)?)
 }
 
 fn runs_file(file: Option<PathBuf>) -> anyhow::Result<PathBuf> {
-    let set = |name: &str| {
-        std::env::var_os(name)
-            .filter(|v| !v.is_empty())
-            .map(PathBuf::from)
-    };
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let state = || set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")));
     let default = || state().map(|state| state.join("chorus/runs.sqlite"));
-    file.or_else(default)
-        .context("no place for run records: set --runs-file (or HOME)")
+    file.or_else(default).context("no place for run records: set --runs-file (or HOME)")
 }
 
 /// Reads a configuration, or the built-in one that fits the models which can be had.
-pub async fn spec(file: Option<&Path>, source: &Source) -> anyhow::Result<Spec> {
+pub(crate) async fn spec(file: Option<&Path>, source: &Source) -> anyhow::Result<Spec> {
     match file {
         Some(file) => {
             let text =
@@ -81,28 +71,20 @@ pub async fn spec(file: Option<&Path>, source: &Source) -> anyhow::Result<Spec> 
         }
         None => {
             let text = builtin(source).await?;
-            chorus_spec::read(text)
-                .spec
-                .context("the built-in configuration does not load")
+            chorus_spec::read(text).spec.context("the built-in configuration does not load")
         }
     }
 }
 
 fn checked(name: &str, text: &str) -> anyhow::Result<Spec> {
     let checked = chorus_spec::read(text);
-    let errors = checked
-        .diagnostics
-        .iter()
-        .filter(|d| d.severity == Severity::Error)
-        .count();
+    let errors = checked.diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
     for diagnostic in &checked.diagnostics {
         if errors == 0 || diagnostic.severity == Severity::Error {
             note(&diagnostic.render(name, text));
         }
     }
-    checked
-        .spec
-        .with_context(|| format!("{name} does not load: {errors} error(s), see above"))
+    checked.spec.with_context(|| format!("{name} does not load: {errors} error(s), see above"))
 }
 
 async fn builtin(source: &Source) -> anyhow::Result<&'static str> {
@@ -117,62 +99,42 @@ async fn builtin(source: &Source) -> anyhow::Result<&'static str> {
         return Ok(SOLO);
     }
     let store = model_store(source.models_dir.clone())?;
-    let third = store
-        .list()
-        .into_iter()
-        .any(|model| model.id == STRONGEST && model.present);
+    let third = store.list().into_iter().any(|model| model.id == STRONGEST && model.present);
     Ok(if third { TRIO } else { DUO })
 }
 
 /// Makes an engine of a configuration: pulls and loads what it needs, opens the records.
-pub async fn engine(spec: Spec, source: &Source) -> anyhow::Result<Engine> {
+pub(crate) async fn engine(spec: Spec, source: &Source) -> anyhow::Result<Engine> {
     let records = records(source.runs_file.clone())?;
     engine_with(spec, source, Some(Arc::new(records))).await
 }
 
 /// [`engine`] with that record store, or none.
-pub async fn engine_with(
+pub(crate) async fn engine_with(
     spec: Spec,
     source: &Source,
     records: Option<Arc<dyn RunStore>>,
 ) -> anyhow::Result<Engine> {
     let needs_encoder = spec.recipes.iter().any(Extractor::needs_encoder);
-    let encoder = if needs_encoder {
-        Some(encoder(source).await?)
-    } else {
-        None
-    };
+    let encoder = if needs_encoder { Some(encoder(source).await?) } else { None };
     let names = local_names(&spec);
     for name in &names {
         pull(source, name).await?;
     }
     let local = local_models(source, names)?;
     let env = Env::of(|name| std::env::var(name).ok());
-    let limits = Limits {
-        max_time: spec.global.looper_timeout,
-        ..Limits::default()
-    };
-    let options = Options {
-        env,
-        encoder,
-        local,
-        records,
-        limits,
-    };
+    let limits = Limits { max_time: spec.global.looper_timeout, ..Limits::default() };
+    let options = Options { env, encoder, local, records, limits };
     // Prototype banks are embedded here: seconds of work, not for the runtime's own threads.
     let engine = tokio::task::spawn_blocking(move || Engine::new(spec, options)).await??;
     Ok(engine)
 }
 
 /// The encoder, pulled and loaded.
-pub async fn encoder(source: &Source) -> anyhow::Result<Arc<dyn TextEncoder>> {
+pub(crate) async fn encoder(source: &Source) -> anyhow::Result<Arc<dyn TextEncoder>> {
     pull(source, ENCODER).await?;
     let store = model_store(source.models_dir.clone())?;
-    let file = |name: &str| {
-        store
-            .path(ENCODER, name)
-            .with_context(|| format!("{ENCODER} has no {name}"))
-    };
+    let file = |name: &str| store.path(ENCODER, name).with_context(|| format!("{ENCODER} has no {name}"));
     let (weights, tokenizer) = (file("model.safetensors")?, file("tokenizer.json")?);
     let cache = weights.parent().map(Path::to_path_buf).unwrap_or_default();
     let loaded = tokio::task::spawn_blocking(move || MiniLm::load(&weights, &tokenizer, &cache)).await??;
@@ -194,17 +156,10 @@ fn local_models(source: &Source, names: BTreeSet<String>) -> anyhow::Result<Opti
     }
     let store = model_store(source.models_dir.clone())?;
     let find = move |name: &str| {
-        let entry = store
-            .catalog()
-            .get(name)
-            .filter(|entry| entry.kind == ModelKind::Generator)?;
+        let entry = store.catalog().get(name).filter(|entry| entry.kind == ModelKind::Generator)?;
         store.path(name, &entry.files.first()?.name)
     };
-    Ok(Some(Arc::new(LocalModels::new(
-        names,
-        Box::new(find),
-        GeneratorOptions::default(),
-    ))))
+    Ok(Some(Arc::new(LocalModels::new(names, Box::new(find), GeneratorOptions::default()))))
 }
 
 /// Makes sure that a model's files are here.

@@ -4,62 +4,53 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 /// One line (or several) on standard output. A reader that has gone away (`| head`) is no error.
-pub fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
 /// A piece of text on standard output, at once.
-pub fn stream(text: &str) {
+pub(crate) fn stream(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 /// One line on standard error.
-pub fn note(text: &str) {
+pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 /// The end of a command that failed.
-pub fn failed(error: &anyhow::Error) -> ExitCode {
+pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
     note(&format!("error: {error:#}"));
     ExitCode::FAILURE
 }
 
 /// Whether somebody watches standard error.
-pub fn is_watched() -> bool {
+pub(crate) fn is_watched() -> bool {
     std::io::stderr().is_terminal()
 }
 
 /// Starts the log on standard error.
-pub fn start_log(filter: Option<&str>) {
+pub(crate) fn start_log(filter: Option<&str>) {
     let filter = tracing_subscriber::EnvFilter::try_new(filter.unwrap_or("warn")).unwrap_or_default();
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     log.with_ansi(is_watched()).init();
 }
 
 /// Micro-dollars for people.
-pub fn usd(micro: u64) -> String {
+pub(crate) fn usd(micro: u64) -> String {
     let (dollars, rest) = (micro / 1_000_000, micro % 1_000_000);
     format!("${dollars}.{rest:06}")
 }
 
 /// Rows in columns of equal width; the first row is the head.
-pub fn table<const N: usize>(rows: &[[String; N]]) -> String {
+pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |at: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(at))
-            .map(|cell| cell.chars().count())
-            .max()
-            .unwrap_or(0)
+        rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..N).map(width).collect();
     let lines = rows.iter().map(|row| {
-        let cells = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:<width$}", width = *width));
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}", width = *width));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     });
     lines.collect::<Vec<_>>().join("\n")
@@ -77,9 +68,6 @@ mod tests {
 
     #[test]
     fn micro_dollars_are_exact() {
-        assert_eq!(
-            (usd(0), usd(1_234_567)),
-            ("$0.000000".to_owned(), "$1.234567".to_owned())
-        );
+        assert_eq!((usd(0), usd(1_234_567)), ("$0.000000".to_owned(), "$1.234567".to_owned()));
     }
 }

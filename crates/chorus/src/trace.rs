@@ -11,7 +11,7 @@ const WIDTH: usize = 96;
 const MAX_ANSWER_LINES: usize = 12;
 
 /// The picture: of a looper's trace where there is one, and of the record's calls.
-pub fn picture(trace: Option<&Value>, record: Option<&RunRecord>) -> String {
+pub(crate) fn picture(trace: Option<&Value>, record: Option<&RunRecord>) -> String {
     let mut lines = vec![String::new()];
     if let Some(trace) = trace {
         panel(trace, &mut lines);
@@ -53,22 +53,11 @@ fn analysis(trace: &Value, lines: &mut Vec<String>) {
         lines.push("  the judge's answer could not be read as an analysis; it began:".to_owned());
         lines.extend(wrap(text(analysis, "raw")).into_iter().take(4));
     }
-    for key in [
-        "consensus",
-        "contradictions",
-        "partial_coverage",
-        "unique_insights",
-        "blind_spots",
-    ] {
+    for key in ["consensus", "contradictions", "partial_coverage", "unique_insights", "blind_spots"] {
         for finding in items(analysis, key) {
-            let said = finding
-                .as_str()
-                .map_or_else(|| finding.to_string(), str::to_owned);
+            let said = finding.as_str().map_or_else(|| finding.to_string(), str::to_owned);
             let mut wrapped = wrap(&said).into_iter();
-            lines.push(format!(
-                "  {key:<16} {}",
-                wrapped.next().unwrap_or_default().trim_start()
-            ));
+            lines.push(format!("  {key:<16} {}", wrapped.next().unwrap_or_default().trim_start()));
             lines.extend(wrapped.map(|line| format!("{:19}{}", "", line.trim_start())));
         }
     }
@@ -90,10 +79,8 @@ fn remarks(trace: &Value, lines: &mut Vec<String>) {
         ));
     }
     for reason in items(trace, "degraded_by") {
-        lines.push(format!(
-            "degraded: {}",
-            reason.as_str().map_or_else(|| reason.to_string(), str::to_owned)
-        ));
+        lines
+            .push(format!("degraded: {}", reason.as_str().map_or_else(|| reason.to_string(), str::to_owned)));
     }
 }
 

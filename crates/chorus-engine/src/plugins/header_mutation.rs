@@ -25,11 +25,7 @@ fn mutate(mutation: &HeaderMutation, env: &Env, headers: &mut Vec<(String, Strin
     for name in &mutation.delete {
         headers.retain(|(have, _)| !have.eq_ignore_ascii_case(name));
     }
-    let entries = mutation
-        .add
-        .iter()
-        .map(|e| (e, false))
-        .chain(mutation.update.iter().map(|e| (e, true)));
+    let entries = mutation.add.iter().map(|e| (e, false)).chain(mutation.update.iter().map(|e| (e, true)));
     for ((name, value), replace) in entries {
         let name = name.to_ascii_lowercase();
         let there = headers.iter().any(|(have, _)| *have == name);
@@ -37,9 +33,7 @@ fn mutate(mutation: &HeaderMutation, env: &Env, headers: &mut Vec<(String, Strin
             continue;
         }
         headers.retain(|(have, _)| *have != name);
-        let value = env
-            .resolve(value)
-            .map_err(|missing| Fault::new(Code::Internal, missing.to_string()))?;
+        let value = env.resolve(value).map_err(|missing| Fault::new(Code::Internal, missing.to_string()))?;
         headers.push((name, value));
     }
     Ok(())
@@ -57,10 +51,7 @@ mod tests {
     #[test]
     fn add_keeps_update_replaces_delete_removes() {
         let env = Env::of(|name| (name == "TEAM").then(|| "blue".to_owned()));
-        let mut headers = vec![
-            ("x-a".to_owned(), "1".to_owned()),
-            ("x-b".to_owned(), "1".to_owned()),
-        ];
+        let mut headers = vec![("x-a".to_owned(), "1".to_owned()), ("x-b".to_owned(), "1".to_owned())];
         let mutation = HeaderMutation {
             add: vec![pair("X-A", "2"), pair("X-C", "${TEAM}")],
             update: vec![pair("X-A", "3")],
@@ -68,18 +59,12 @@ mod tests {
         };
         mutate(&mutation, &env, &mut headers).unwrap();
         headers.sort();
-        assert_eq!(
-            headers,
-            [("x-a".into(), "3".into()), ("x-c".into(), "blue".into())]
-        );
+        assert_eq!(headers, [("x-a".into(), "3".into()), ("x-c".into(), "blue".into())]);
     }
 
     #[test]
     fn h03_an_unset_variable_is_an_error_that_names_it() {
-        let mutation = HeaderMutation {
-            add: vec![pair("X-A", "${NOPE}")],
-            ..HeaderMutation::default()
-        };
+        let mutation = HeaderMutation { add: vec![pair("X-A", "${NOPE}")], ..HeaderMutation::default() };
         let fault = mutate(&mutation, &Env::of(|_| None), &mut Vec::new()).unwrap_err();
         assert!(fault.public.contains("NOPE"));
     }

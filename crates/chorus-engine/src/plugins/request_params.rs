@@ -53,11 +53,7 @@ const NEEDED: [&str; 3] = ["model", "messages", "stream"];
 
 /// Applies the limits.
 pub fn apply(params: &RequestParams, request: &mut ChatRequest) {
-    for field in params
-        .blocked
-        .iter()
-        .filter(|field| !NEEDED.contains(&field.as_str()))
-    {
+    for field in params.blocked.iter().filter(|field| !NEEDED.contains(&field.as_str())) {
         request.remove(field);
     }
     if params.strip_unknown {
@@ -96,8 +92,7 @@ mod tests {
             ChatRequest::parse(body.as_bytes(), &chorus_wire::RequestLimits::default()).unwrap();
         apply(params, &mut request);
         let body = String::from_utf8(request.to_bytes()).unwrap();
-        body.split_once("}],")
-            .map_or(String::new(), |(_, rest)| rest.trim_end_matches('}').to_owned())
+        body.split_once("}],").map_or(String::new(), |(_, rest)| rest.trim_end_matches('}').to_owned())
     }
 
     #[test]
@@ -112,9 +107,6 @@ mod tests {
             &params,
             r#""logprobs":true,"n":4,"max_completion_tokens":500,"max_tokens":50,"x_custom":1,"parallel_tool_calls":false"#,
         );
-        assert_eq!(
-            got,
-            r#""n":1,"max_completion_tokens":100,"max_tokens":50,"parallel_tool_calls":false"#
-        );
+        assert_eq!(got, r#""n":1,"max_completion_tokens":100,"max_tokens":50,"parallel_tool_calls":false"#);
     }
 }

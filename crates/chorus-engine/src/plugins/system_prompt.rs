@@ -13,10 +13,7 @@ pub fn apply(prompt: &SystemPrompt, request: &mut ChatRequest) {
         return;
     }
     let mut messages = request.messages().to_vec();
-    let client = messages
-        .iter()
-        .position(|m| m.role == Role::System)
-        .map(|at| messages.remove(at));
+    let client = messages.iter().position(|m| m.role == Role::System).map(|at| messages.remove(at));
     let text = match (prompt.mode, client) {
         (SystemPromptMode::Insert, Some(client)) => format!("{}\n\n{}", prompt.text, client.text),
         _ => prompt.text.clone(),
@@ -30,58 +27,27 @@ mod tests {
     use super::*;
 
     fn after(mode: SystemPromptMode, messages: &[(Role, &str)]) -> Vec<(Role, String)> {
-        let messages = messages
-            .iter()
-            .map(|(role, text)| Message::new(role.clone(), text))
-            .collect();
+        let messages = messages.iter().map(|(role, text)| Message::new(role.clone(), text)).collect();
         let mut request = ChatRequest::new("m", messages);
-        apply(
-            &SystemPrompt {
-                text: "operator".into(),
-                mode,
-            },
-            &mut request,
-        );
-        request
-            .messages()
-            .iter()
-            .map(|m| (m.role.clone(), m.text.clone()))
-            .collect()
+        apply(&SystemPrompt { text: "operator".into(), mode }, &mut request);
+        request.messages().iter().map(|m| (m.role.clone(), m.text.clone())).collect()
     }
 
     #[test]
     fn replace_takes_the_place_of_the_clients_system_message() {
-        let got = after(
-            SystemPromptMode::Replace,
-            &[(Role::System, "client"), (Role::User, "hi")],
-        );
-        assert_eq!(
-            got,
-            [(Role::System, "operator".into()), (Role::User, "hi".into())]
-        );
+        let got = after(SystemPromptMode::Replace, &[(Role::System, "client"), (Role::User, "hi")]);
+        assert_eq!(got, [(Role::System, "operator".into()), (Role::User, "hi".into())]);
     }
 
     #[test]
     fn insert_goes_in_front_of_it() {
-        let got = after(
-            SystemPromptMode::Insert,
-            &[(Role::System, "client"), (Role::User, "hi")],
-        );
-        assert_eq!(
-            got,
-            [
-                (Role::System, "operator\n\nclient".into()),
-                (Role::User, "hi".into())
-            ]
-        );
+        let got = after(SystemPromptMode::Insert, &[(Role::System, "client"), (Role::User, "hi")]);
+        assert_eq!(got, [(Role::System, "operator\n\nclient".into()), (Role::User, "hi".into())]);
     }
 
     #[test]
     fn e12_a_developer_message_keeps_its_place_below_the_operator() {
-        let got = after(
-            SystemPromptMode::Replace,
-            &[(Role::Developer, "client"), (Role::User, "hi")],
-        );
+        let got = after(SystemPromptMode::Replace, &[(Role::Developer, "client"), (Role::User, "hi")]);
         assert_eq!(got[0], (Role::System, "operator".into()));
         assert_eq!(got[1], (Role::Developer, "client".into()));
     }

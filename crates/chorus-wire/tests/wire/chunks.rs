@@ -4,11 +4,7 @@ use chorus_wire::{Assembler, ChatReply, Chunk, StreamIdentity, StreamRepair};
 use serde_json::{Value, json};
 
 pub(crate) fn identity() -> StreamIdentity {
-    StreamIdentity {
-        id: "chatcmpl-1".into(),
-        model: "vllm-sr/auto".into(),
-        created: 1_700_000_000,
-    }
+    StreamIdentity { id: "chatcmpl-1".into(), model: "vllm-sr/auto".into(), created: 1_700_000_000 }
 }
 
 pub(crate) fn chunk(body: &Value) -> Chunk {
@@ -31,11 +27,8 @@ pub(crate) fn delta(delta: &Value) -> Value {
 /// What a client gets of a whole stream, and the repair after it.
 pub(crate) fn mend(chunks: &[Value]) -> (Vec<Value>, StreamRepair) {
     let mut repair = StreamRepair::new(identity());
-    let mut sent: Vec<Value> = chunks
-        .iter()
-        .filter_map(|body| repair.push(chunk(body)))
-        .map(|chunk| json_of(&chunk))
-        .collect();
+    let mut sent: Vec<Value> =
+        chunks.iter().filter_map(|body| repair.push(chunk(body))).map(|chunk| json_of(&chunk)).collect();
     sent.extend(repair.finish().iter().map(json_of));
     (sent, repair)
 }
@@ -58,19 +51,11 @@ pub(crate) fn assemble(chunks: &[Value]) -> ChatReply {
 
 /// Every value at a JSON pointer.
 pub(crate) fn all(chunks: &[Value], pointer: &str) -> Vec<Value> {
-    chunks
-        .iter()
-        .filter_map(|chunk| chunk.pointer(pointer))
-        .cloned()
-        .collect()
+    chunks.iter().filter_map(|chunk| chunk.pointer(pointer)).cloned().collect()
 }
 
 pub(crate) fn calls(reply: &ChatReply) -> Vec<(&str, &str, &str)> {
-    reply
-        .tool_calls
-        .iter()
-        .map(|call| (&*call.id, &*call.name, &*call.arguments))
-        .collect()
+    reply.tool_calls.iter().map(|call| (&*call.id, &*call.name, &*call.arguments)).collect()
 }
 
 pub(crate) fn call(fields: &Value) -> Value {

@@ -14,12 +14,7 @@ fn a04_usage_is_held_back_for_a_chunk_of_its_own() {
     let (sent, repair) = mend(&[first, last, json!({"id": "x", "choices": []})]);
     assert_eq!(sent.len(), 2, "{sent:?}");
     assert_eq!(all(&sent, "/usage"), Vec::<Value>::new());
-    let expect = Usage {
-        prompt_tokens: 7,
-        completion_tokens: 3,
-        total_tokens: 10,
-        estimated: false,
-    };
+    let expect = Usage { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10, estimated: false };
     assert_eq!(repair.last_usage(), Some(expect));
     let usage = json_of(&repair.usage_chunk().unwrap());
     assert_eq!(usage["choices"], json!([]));
@@ -34,21 +29,14 @@ fn a04_what_came_with_the_usage_waits_with_it() {
         json!({"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2}, "timings": {"n": 1}});
     let (sent, repair) = mend(&[choice(&json!({"content": "a"}), &json!("stop")), totals]);
     assert_eq!(sent.len(), 1, "{sent:?}");
-    assert_eq!(
-        json_of(&repair.usage_chunk().unwrap())["timings"],
-        json!({"n": 1})
-    );
+    assert_eq!(json_of(&repair.usage_chunk().unwrap())["timings"], json!({"n": 1}));
     assert!(mend(&[]).1.usage_chunk().is_none());
 }
 
 #[test]
 fn a04_a_usage_chunk_of_our_own_reads_back() {
-    let mut own = Chunk::usage(Usage {
-        prompt_tokens: 1,
-        completion_tokens: 2,
-        total_tokens: 3,
-        estimated: true,
-    });
+    let mut own =
+        Chunk::usage(Usage { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, estimated: true });
     identity().stamp(&mut own);
     own.set("fusion", &json!({"panel": 3}));
     let body = json_of(&own);
@@ -69,15 +57,8 @@ fn a07_log_probabilities_are_appended() {
         body
     });
     let reply: Value = serde_json::from_slice(&assemble(&stream).to_bytes()).unwrap();
-    let list = reply
-        .pointer("/choices/0/logprobs/content")
-        .unwrap()
-        .as_array()
-        .unwrap();
-    let values: Vec<f64> = list
-        .iter()
-        .map(|entry| entry["logprob"].as_f64().unwrap())
-        .collect();
+    let list = reply.pointer("/choices/0/logprobs/content").unwrap().as_array().unwrap();
+    let values: Vec<f64> = list.iter().map(|entry| entry["logprob"].as_f64().unwrap()).collect();
     assert_eq!(values, tokens.map(|(_, logprob)| logprob));
 }
 
@@ -87,10 +68,7 @@ fn a08_log_probabilities_pass_once_whatever_they_belong_to() {
         body["choices"][0]["logprobs"] = entry.clone();
         body
     };
-    let (x, y) = (
-        json!({"content": [{"token": "x"}]}),
-        json!({"content": [{"token": "y"}]}),
-    );
+    let (x, y) = (json!({"content": [{"token": "x"}]}), json!({"content": [{"token": "y"}]}));
     let stream = [
         with(delta(&json!({"reasoning": "r"})), &x),
         with(delta(&json!({"content": "c"})), &y),
@@ -103,24 +81,15 @@ fn a08_log_probabilities_pass_once_whatever_they_belong_to() {
         &json!([{"token": "x"}, {"token": "y"}])
     );
     let none: Value = serde_json::from_slice(&assemble(&stream[2..]).to_bytes()).unwrap();
-    assert_eq!(
-        none.pointer("/choices/0/logprobs"),
-        Some(&Value::Null),
-        "no evidence is not certainty"
-    );
+    assert_eq!(none.pointer("/choices/0/logprobs"), Some(&Value::Null), "no evidence is not certainty");
 }
 
 #[test]
 fn a22_odd_log_probabilities_pass_and_infinity_is_not_json() {
     let body = br#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"x"},"logprobs":{"content":[{"logprob":-0.1},{"logprob":null},{"logprob":-9999.0}]}}]}"#;
-    let sent = StreamRepair::new(identity())
-        .push(Chunk::parse(body).unwrap())
-        .unwrap();
+    let sent = StreamRepair::new(identity()).push(Chunk::parse(body).unwrap()).unwrap();
     let text = String::from_utf8(sent.to_bytes()).unwrap();
-    assert!(
-        text.contains(r#"{"logprob":-0.1},{"logprob":null},{"logprob":-9999.0}"#),
-        "{text}"
-    );
+    assert!(text.contains(r#"{"logprob":-0.1},{"logprob":null},{"logprob":-9999.0}"#), "{text}");
     for value in ["NaN", "-Infinity", "Infinity"] {
         let body = format!(
             r#"{{"choices":[{{"index":0,"delta":{{}},"logprobs":{{"content":[{{"logprob":{value}}}]}}}}]}}"#
@@ -178,12 +147,7 @@ fn a_right_choice_keeps_its_text() {
 fn our_own_chunks_are_a_stream() {
     let mut repair = StreamRepair::new(identity());
     let mut assembler = Assembler::default();
-    let own = [
-        Chunk::role(),
-        Chunk::content("Hel"),
-        Chunk::content("lo\n"),
-        Chunk::finish("stop"),
-    ];
+    let own = [Chunk::role(), Chunk::content("Hel"), Chunk::content("lo\n"), Chunk::finish("stop")];
     for chunk in own {
         let before: Value = json_of(&chunk)["choices"].clone();
         let sent = repair.push(chunk).unwrap();
@@ -195,10 +159,7 @@ fn our_own_chunks_are_a_stream() {
     let reply = assembler.finish(&identity());
     assert_eq!(reply.finish_reason.as_deref(), Some("stop"));
     let again = ChatReply::parse(&reply.to_bytes()).unwrap();
-    assert_eq!(
-        (again.content, again.finish_reason),
-        (reply.content, reply.finish_reason)
-    );
+    assert_eq!((again.content, again.finish_reason), (reply.content, reply.finish_reason));
 }
 
 #[test]

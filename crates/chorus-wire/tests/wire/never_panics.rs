@@ -54,10 +54,8 @@ fn bodies() -> impl Strategy<Value = String> {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(|list| format!("[{}]", list.join(","))),
             prop::collection::vec((key.clone(), inner), 0..6).prop_map(|fields| {
-                let fields: Vec<String> = fields
-                    .iter()
-                    .map(|(key, value)| format!("\"{key}\":{value}"))
-                    .collect();
+                let fields: Vec<String> =
+                    fields.iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
                 format!("{{{}}}", fields.join(","))
             }),
         ]
@@ -78,17 +76,11 @@ fn read_as_everything(bytes: &[u8]) -> Result<(), TestCaseError> {
         prop_assert!(ChatReply::parse(&reply.to_bytes()).is_ok());
     }
     if let Ok(chunk) = Chunk::parse(bytes) {
-        let identity = StreamIdentity {
-            id: "i".into(),
-            model: "m".into(),
-            created: 0,
-        };
+        let identity = StreamIdentity { id: "i".into(), model: "m".into(), created: 0 };
         let mut repair = StreamRepair::new(identity.clone());
         let mut assembler = Assembler::default();
-        let sent: Vec<Chunk> = [chunk.clone(), chunk]
-            .into_iter()
-            .filter_map(|chunk| repair.push(chunk))
-            .collect();
+        let sent: Vec<Chunk> =
+            [chunk.clone(), chunk].into_iter().filter_map(|chunk| repair.push(chunk)).collect();
         for chunk in sent.iter().chain(&repair.finish()).chain(&repair.usage_chunk()) {
             let again = Chunk::parse(&chunk.to_bytes());
             prop_assert!(again.is_ok_and(|again| again.choices.len() == chunk.choices.len()));

@@ -21,19 +21,13 @@ fn decode(bytes: &[u8]) -> Vec<SseEvent> {
 }
 
 fn data(bytes: &[u8]) -> Vec<String> {
-    decode(bytes)
-        .into_iter()
-        .map(|event| String::from_utf8(event.data).unwrap())
-        .collect()
+    decode(bytes).into_iter().map(|event| String::from_utf8(event.data).unwrap()).collect()
 }
 
 #[test]
 fn a10_reads_the_grammar() {
     for (stream, expect) in [
-        (
-            ": hi\r\n\r\ndata:{1}\r\n\r\ndata: \r\n\r\ndata: {2}\n\ndata: [DONE]",
-            vec!["{1}", "{2}", "[DONE]"],
-        ),
+        (": hi\r\n\r\ndata:{1}\r\n\r\ndata: \r\n\r\ndata: {2}\n\ndata: [DONE]", vec!["{1}", "{2}", "[DONE]"]),
         ("data: a\ndata: b\n\n", vec!["a\nb"]),
         ("data: a\ndata:\ndata\ndata: b\n\n", vec!["a\n\n\nb"]),
         ("data:  two spaces\n\n", vec![" two spaces"]),
@@ -67,29 +61,13 @@ fn a09_code_points_may_be_cut_but_not_missing() {
     for cut in 0..=stream.len() {
         let (a, b) = stream.split_at(cut);
         let events = decode_pieces([a, b], MAX_EVENT_BYTES).unwrap();
-        assert_eq!(
-            events.first().unwrap().data,
-            "grüße 🦀".as_bytes(),
-            "cut at {cut}"
-        );
+        assert_eq!(events.first().unwrap().data, "grüße 🦀".as_bytes(), "cut at {cut}");
     }
     let crab = stream.len() - 4;
-    assert_eq!(
-        decode_pieces([&stream[..crab]], MAX_EVENT_BYTES),
-        Err(SseFault::NotUtf8)
-    );
-    assert_eq!(
-        decode_pieces([&b"data: \xff\n\ndata: 2\n\n"[..]], MAX_EVENT_BYTES),
-        Err(SseFault::NotUtf8)
-    );
-    assert_eq!(
-        decode_pieces([&b"event: \xff\ndata: 2\n\n"[..]], MAX_EVENT_BYTES),
-        Err(SseFault::NotUtf8)
-    );
-    assert_eq!(
-        data(b": \xff\n\ndata: comments may be anything\n\n"),
-        ["comments may be anything"]
-    );
+    assert_eq!(decode_pieces([&stream[..crab]], MAX_EVENT_BYTES), Err(SseFault::NotUtf8));
+    assert_eq!(decode_pieces([&b"data: \xff\n\ndata: 2\n\n"[..]], MAX_EVENT_BYTES), Err(SseFault::NotUtf8));
+    assert_eq!(decode_pieces([&b"event: \xff\ndata: 2\n\n"[..]], MAX_EVENT_BYTES), Err(SseFault::NotUtf8));
+    assert_eq!(data(b": \xff\n\ndata: comments may be anything\n\n"), ["comments may be anything"]);
 }
 
 #[test]
@@ -124,10 +102,7 @@ fn a23_long_lines_pass_and_take_linear_time() {
     assert_eq!(events.first().unwrap().data.len(), MAX_EVENT_BYTES - 6);
     let longer = [line.as_slice(), b"x"].concat();
     let limit = MAX_EVENT_BYTES;
-    assert_eq!(
-        decode_pieces(longer.chunks(1024), limit),
-        Err(SseFault::TooLong { limit })
-    );
+    assert_eq!(decode_pieces(longer.chunks(1024), limit), Err(SseFault::TooLong { limit }));
 }
 
 #[test]
@@ -193,22 +168,15 @@ proptest! {
 /// The standard's algorithm on a whole stream, as a second opinion.
 fn plain(stream: &[u8]) -> Vec<SseEvent> {
     let text = std::str::from_utf8(stream).unwrap();
-    let text = text
-        .strip_prefix('\u{feff}')
-        .unwrap_or(text)
-        .replace("\r\n", "\n")
-        .replace('\r', "\n")
-        + "\n\n";
+    let text =
+        text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n") + "\n\n";
     let (mut events, mut name, mut lines) = (Vec::new(), "", Vec::new());
     for line in text.split('\n') {
         if line.is_empty() {
             let data = lines.join("\n");
             if !data.is_empty() {
                 let event = Some(name.to_owned()).filter(|name| !name.is_empty());
-                events.push(SseEvent {
-                    event,
-                    data: data.into_bytes(),
-                });
+                events.push(SseEvent { event, data: data.into_bytes() });
             }
             (name, lines) = ("", Vec::new());
         }

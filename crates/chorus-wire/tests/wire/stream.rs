@@ -12,16 +12,8 @@ fn one_chunk_may_carry_several_choices() {
         {"index": 0, "delta": {}, "finish_reason": "stop"},
         {"index": 1, "delta": {}, "finish_reason": "length"}]});
     let (sent, repair) = mend(&[both, ends]);
-    assert_eq!(
-        sent[0]["choices"][1]["delta"],
-        json!({"content": "b", "role": "assistant"})
-    );
-    let indices: Vec<&Value> = sent[1]["choices"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|c| &c["index"])
-        .collect();
+    assert_eq!(sent[0]["choices"][1]["delta"], json!({"content": "b", "role": "assistant"}));
+    let indices: Vec<&Value> = sent[1]["choices"].as_array().unwrap().iter().map(|c| &c["index"]).collect();
     assert_eq!(indices, [0, 1]);
     assert_eq!((sent.len(), repair.is_complete()), (2, true));
 }
@@ -29,9 +21,7 @@ fn one_chunk_may_carry_several_choices() {
 #[test]
 fn a06_both_spellings_of_reasoning_are_output() {
     for key in ["reasoning", "reasoning_content"] {
-        let mut stream: Vec<Value> = (0..60)
-            .map(|k| delta(&json!({ key: format!("step {k}") })))
-            .collect();
+        let mut stream: Vec<Value> = (0..60).map(|k| delta(&json!({ key: format!("step {k}") }))).collect();
         stream.push(delta(&json!({"content": "42"})));
         stream.push(choice(&json!({}), &json!("stop")));
         assert!(chunk(&stream[0]).has_output());
@@ -59,11 +49,7 @@ fn a11_reports_pass_and_are_no_output() {
     assert_eq!(sent[1]["choices"][0]["delta"], json!({"role": "assistant"}));
     assert_eq!(sent[1]["choices"][0]["content_filter_results"], json!({}));
     assert_eq!(assemble(&stream).content, "fine");
-    let (pings, _) = mend(&[
-        json!({"type": "ping"}),
-        json!({"choices": null, "x": 1}),
-        json!({}),
-    ]);
+    let (pings, _) = mend(&[json!({"type": "ping"}), json!({"choices": null, "x": 1}), json!({})]);
     assert_eq!(pings, Vec::<Value>::new());
 }
 
@@ -108,9 +94,7 @@ fn a20_a21_one_identity_and_one_role() {
         assert_eq!(body["object"], "chat.completion.chunk");
     }
     assert_eq!(all(&sent, "/choices/0/delta/role"), ["assistant"]);
-    let eager: Vec<Value> = (0..3)
-        .map(|_| delta(&json!({"role": "assistant", "content": "x"})))
-        .collect();
+    let eager: Vec<Value> = (0..3).map(|_| delta(&json!({"role": "assistant", "content": "x"}))).collect();
     assert_eq!(all(&mend(&eager).0, "/choices/0/delta/role"), ["assistant"]);
 }
 
@@ -118,17 +102,11 @@ fn a20_a21_one_identity_and_one_role() {
 fn a25_empty_reasons_are_null() {
     let stream = [
         choice(&json!({"content": "a"}), &json!("")),
-        choice(
-            &json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f"}}]}),
-            &json!(""),
-        ),
+        choice(&json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f"}}]}), &json!("")),
         choice(&json!({}), &json!("tool_calls")),
     ];
     let (sent, _) = mend(&stream);
-    assert_eq!(
-        all(&sent, "/choices/0/finish_reason"),
-        [Value::Null, Value::Null, json!("tool_calls")]
-    );
+    assert_eq!(all(&sent, "/choices/0/finish_reason"), [Value::Null, Value::Null, json!("tool_calls")]);
     assert_eq!(sent[0]["choices"][0].get("finish_reason_inferred"), None);
 }
 
@@ -140,26 +118,17 @@ fn a25_the_first_reason_stands_and_later_text_still_passes() {
         choice(&json!({}), &json!("length")),
     ];
     let (sent, _) = mend(&stream);
-    assert_eq!(
-        all(&sent, "/choices/0/finish_reason"),
-        [json!("stop"), Value::Null]
-    );
+    assert_eq!(all(&sent, "/choices/0/finish_reason"), [json!("stop"), Value::Null]);
     let mut assembler = Assembler::default();
     stream.iter().for_each(|body| assembler.push(&chunk(body)));
     let reply = assembler.finish(&identity());
-    assert_eq!(
-        (reply.content.as_str(), reply.finish_reason.as_deref()),
-        ("ab", Some("stop"))
-    );
+    assert_eq!((reply.content.as_str(), reply.finish_reason.as_deref()), ("ab", Some("stop")));
 }
 
 #[test]
 fn a_missing_choice_index_is_the_place() {
     let (sent, _) = mend(&[json!({"choices": [{"delta": {"content": "a"}}, {"delta": {"content": "b"}}]})]);
-    assert_eq!(
-        (&sent[0]["choices"][0]["index"], &sent[0]["choices"][1]["index"]),
-        (&json!(0), &json!(1))
-    );
+    assert_eq!((&sent[0]["choices"][0]["index"], &sent[0]["choices"][1]["index"]), (&json!(0), &json!(1)));
 }
 
 #[test]
@@ -178,12 +147,9 @@ fn a25_a_missing_reason_is_inferred_and_marked() {
 
 #[test]
 fn b16_reasons_become_the_apis_words() {
-    for (sent, expect) in [
-        ("SAFETY", "content_filter"),
-        ("max_output", "length"),
-        ("eos", "stop"),
-        ("weird", "weird"),
-    ] {
+    for (sent, expect) in
+        [("SAFETY", "content_filter"), ("max_output", "length"), ("eos", "stop"), ("weird", "weird")]
+    {
         let parsed = chunk(&choice(&json!({}), &json!(sent)));
         assert_eq!(parsed.choices[0].finish_reason.as_deref(), Some(expect));
         let (out, _) = mend(&[choice(&json!({"content": "a"}), &json!(sent))]);

@@ -16,22 +16,13 @@ fn a01_two_calls_of_one_index_stay_two() {
         let stream = [part("t1", "Brest"), part("t2", "Hull")];
         let (sent, repair) = mend(&stream);
         assert_eq!(all(&sent, "/choices/0/delta/tool_calls/0/index"), [0, 1]);
-        assert_eq!(
-            all(&sent, "/choices/0/delta/tool_calls/0/type"),
-            ["function", "function"]
-        );
-        assert_eq!(
-            sent.last().unwrap().pointer("/choices/0/finish_reason").unwrap(),
-            "tool_calls"
-        );
+        assert_eq!(all(&sent, "/choices/0/delta/tool_calls/0/type"), ["function", "function"]);
+        assert_eq!(sent.last().unwrap().pointer("/choices/0/finish_reason").unwrap(), "tool_calls");
         assert!(repair.is_complete());
         let reply = assemble(&stream);
         assert_eq!(
             calls(&reply),
-            [
-                ("t1", "tide", r#"{"port":"Brest"}"#),
-                ("t2", "tide", r#"{"port":"Hull"}"#)
-            ]
+            [("t1", "tide", r#"{"port":"Brest"}"#), ("t2", "tide", r#"{"port":"Hull"}"#)]
         );
         assert_eq!(reply.finish_reason.as_deref(), Some("tool_calls"));
     }
@@ -165,11 +156,7 @@ fn a03_choices_keep_their_index_and_end_once() {
     };
     let end = |index: u32| json!({"choices": [{"index": index, "delta": {}, "finish_reason": "tool_calls"}]});
     let (sent, _) = mend(&[part(0, "a"), part(1, "b"), end(0), end(1), end(1)]);
-    assert_eq!(
-        all(&sent, "/choices/0/index"),
-        [0, 1, 0, 1],
-        "the second end of choice 1 is not sent"
-    );
+    assert_eq!(all(&sent, "/choices/0/index"), [0, 1, 0, 1], "the second end of choice 1 is not sent");
     assert_eq!(all(&sent, "/choices/0/delta/role"), ["assistant", "assistant"]);
     let mut assembler = Assembler::default();
     sent.iter().for_each(|body| assembler.push(&chunk(body)));
@@ -182,17 +169,10 @@ fn a03_choices_keep_their_index_and_end_once() {
 fn b15_parts_become_text_and_bare_arguments_become_strings() {
     let parts = delta(&json!({"role": "assistant", "content": [{"type": "text", "text": "Hi"}], "x": 1}));
     let (sent, _) = mend(&[parts]);
-    assert_eq!(
-        sent[0]["choices"][0]["delta"],
-        json!({"role": "assistant", "content": "Hi", "x": 1})
-    );
-    let (sent, _) = mend(&[call(
-        &json!({"index": 0, "id": "a", "function": {"name": "f", "arguments": {"n": 1}}}),
-    )]);
-    assert_eq!(
-        sent[0]["choices"][0]["delta"]["tool_calls"][0]["function"]["arguments"],
-        r#"{"n":1}"#
-    );
+    assert_eq!(sent[0]["choices"][0]["delta"], json!({"role": "assistant", "content": "Hi", "x": 1}));
+    let (sent, _) =
+        mend(&[call(&json!({"index": 0, "id": "a", "function": {"name": "f", "arguments": {"n": 1}}}))]);
+    assert_eq!(sent[0]["choices"][0]["delta"]["tool_calls"][0]["function"]["arguments"], r#"{"n":1}"#);
 }
 
 #[test]
@@ -202,8 +182,5 @@ fn b17_a_reason_that_the_backend_gave_stands() {
         &json!("stop"),
     );
     let reply = assemble(std::slice::from_ref(&forced));
-    assert_eq!(
-        (reply.finish_reason.as_deref(), reply.tool_calls.len()),
-        (Some("stop"), 1)
-    );
+    assert_eq!((reply.finish_reason.as_deref(), reply.tool_calls.len()), (Some("stop"), 1));
 }

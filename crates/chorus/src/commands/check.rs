@@ -8,17 +8,11 @@ use serde_json::json;
 use std::process::ExitCode;
 
 /// Status 0: it loads; 1: it does not.
-pub fn run(flags: &Check) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(flags: &Check) -> anyhow::Result<ExitCode> {
     let file = flags.file.display().to_string();
     let text = std::fs::read_to_string(&flags.file).with_context(|| format!("cannot read {file}"))?;
     let checked = chorus_spec::read(&text);
-    let count = |severity| {
-        checked
-            .diagnostics
-            .iter()
-            .filter(|d| d.severity == severity)
-            .count()
-    };
+    let count = |severity| checked.diagnostics.iter().filter(|d| d.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     let good = errors == 0 && !(flags.strict && warnings > 0);
     if flags.json {
@@ -34,19 +28,11 @@ pub fn run(flags: &Check) -> anyhow::Result<ExitCode> {
         }
         say(&summary(&file, good, errors, warnings));
     }
-    Ok(if good {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn summary(file: &str, good: bool, errors: usize, warnings: usize) -> String {
     let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
     let verdict = if good { "loads" } else { "does not load" };
-    format!(
-        "{file} {verdict}: {}, {}",
-        plural(errors, "error"),
-        plural(warnings, "warning")
-    )
+    format!("{file} {verdict}: {}, {}", plural(errors, "error"), plural(warnings, "warning"))
 }

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Evaluates and prints.
-pub async fn run(flags: Explain) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(flags: Explain) -> anyhow::Result<ExitCode> {
     let (file, text) = match flags.words.as_slice() {
         [file, text] => (Some(PathBuf::from(file)), text),
         [text] => (None, text),
@@ -25,15 +25,8 @@ pub async fn run(flags: Explain) -> anyhow::Result<ExitCode> {
     let spec = setup::spec(file.as_deref(), &flags.source).await?;
     let engine = setup::engine_with(spec, &flags.source, None).await?;
     let request = ChatRequest::new(&flags.model, vec![Message::new(Role::User, &question)]);
-    let evaluation = engine
-        .evaluate(request)
-        .await
-        .map_err(|fault| anyhow::anyhow!(fault.public))?;
-    say(&if flags.json {
-        as_json(&evaluation)?
-    } else {
-        as_text(&flags.model, &evaluation)
-    });
+    let evaluation = engine.evaluate(request).await.map_err(|fault| anyhow::anyhow!(fault.public))?;
+    say(&if flags.json { as_json(&evaluation)? } else { as_text(&flags.model, &evaluation) });
     Ok(ExitCode::SUCCESS)
 }
 
@@ -51,20 +44,11 @@ fn as_json(evaluation: &Evaluation) -> anyhow::Result<String> {
 fn as_text(model: &str, evaluation: &Evaluation) -> String {
     let mut lines = vec![
         format!("model      {model}"),
-        format!(
-            "recipe     {}",
-            evaluation.recipe.as_deref().unwrap_or("none: a concrete model")
-        ),
+        format!("recipe     {}", evaluation.recipe.as_deref().unwrap_or("none: a concrete model")),
         format!("decision   {}", evaluation.decision.as_deref().unwrap_or("none")),
         format!("algorithm  {}", evaluation.algorithm),
         format!("candidates {}", evaluation.recommended.join(", ")),
-        format!(
-            "answers    {}",
-            evaluation
-                .selected
-                .as_deref()
-                .unwrap_or("known only when it runs")
-        ),
+        format!("answers    {}", evaluation.selected.as_deref().unwrap_or("known only when it runs")),
         format!("because    {}", evaluation.reason),
     ];
     if let Some(fault) = &evaluation.fault {
@@ -110,10 +94,7 @@ fn projections(trace: &ProjectionTrace, lines: &mut Vec<String>) {
         lines.push(format!("  score {} = {:.4}", score.name, score.total));
         let parts = score.inputs.iter().filter(|part| part.contribution != 0.0);
         lines.extend(parts.map(|p| {
-            format!(
-                "    {:+.4}  {} × {:.4}  {}:{}",
-                p.contribution, p.weight, p.value, p.kind, p.name
-            )
+            format!("    {:+.4}  {} × {:.4}  {}:{}", p.contribution, p.weight, p.value, p.kind, p.name)
         }));
     }
     for mapping in &trace.mappings {
@@ -126,12 +107,7 @@ fn projections(trace: &ProjectionTrace, lines: &mut Vec<String>) {
 }
 
 fn decision(proof: &Proof, lines: &mut Vec<String>) {
-    lines.push(format!(
-        "  {} {}  confidence {:.3}",
-        mark(proof.truth),
-        proof.decision,
-        proof.confidence
-    ));
+    lines.push(format!("  {} {}  confidence {:.3}", mark(proof.truth), proof.decision, proof.confidence));
     node(&proof.tree, 2, lines);
 }
 
@@ -145,16 +121,8 @@ fn node(it: &ProofNode, depth: usize, lines: &mut Vec<String>) {
 fn title(it: &ProofNode) -> String {
     match (it.node_type, it.signal_type, &it.signal_name) {
         (NodeType::Leaf, Some(family), Some(name)) => {
-            let confidence = if it.matched {
-                format!("  {:.3}", it.confidence)
-            } else {
-                String::new()
-            };
-            let absent = it
-                .absent
-                .as_ref()
-                .map(|why| format!("  ({why})"))
-                .unwrap_or_default();
+            let confidence = if it.matched { format!("  {:.3}", it.confidence) } else { String::new() };
+            let absent = it.absent.as_ref().map(|why| format!("  ({why})")).unwrap_or_default();
             format!("{family}:{name}{confidence}{absent}")
         }
         (NodeType::And, ..) => "all of".to_owned(),

@@ -8,13 +8,13 @@ mod models;
 mod runs;
 mod serve;
 
-pub use runs::calls as calls_table;
+pub(crate) use runs::calls as calls_table;
 
 use crate::cli::{Cli, Command};
 use std::process::ExitCode;
 
 /// Runs the command that was asked for.
-pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
+pub(crate) async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Serve(flags) => serve::run(flags).await,
         Command::Ask(flags) => ask::run(flags).await,

@@ -9,7 +9,7 @@ use serde_json::json;
 use std::process::ExitCode;
 
 /// Lists, pulls or removes.
-pub async fn run(command: Models) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(command: Models) -> anyhow::Result<ExitCode> {
     match command {
         Models::List { json, models_dir } => {
             let store = model_store(models_dir)?;

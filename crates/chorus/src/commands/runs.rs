@@ -8,26 +8,16 @@ use chorus_store::{Page, RunFilter, RunId, RunRecord, RunStatus, RunStore};
 use std::process::ExitCode;
 
 /// Lists or shows.
-pub async fn run(command: Runs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(command: Runs) -> anyhow::Result<ExitCode> {
     match command {
-        Runs::List {
-            limit,
-            decision,
-            status,
-            json,
-            runs_file,
-        } => {
+        Runs::List { limit, decision, status, json, runs_file } => {
             let store = setup::existing_records(runs_file)?;
             let status = status.map(|s| match s {
                 Status::Ok => RunStatus::Ok,
                 Status::Failed => RunStatus::Failed,
                 Status::Cancelled => RunStatus::Cancelled,
             });
-            let filter = RunFilter {
-                decision,
-                status,
-                ..RunFilter::default()
-            };
+            let filter = RunFilter { decision, status, ..RunFilter::default() };
             let runs = store.list(filter, Page { limit, before: None }).await?;
             if json {
                 for run in &runs {
@@ -41,33 +31,16 @@ pub async fn run(command: Runs) -> anyhow::Result<ExitCode> {
             let store = setup::existing_records(runs_file)?;
             let id = RunId::parse(&id)
                 .with_context(|| format!("`{id}` is not a run id (run_ and 32 hex digits)"))?;
-            let Some(run) = store.get(&id).await? else {
-                bail!("there is no run {id}")
-            };
-            say(&if json {
-                serde_json::to_string_pretty(&run)?
-            } else {
-                show(&run)
-            });
+            let Some(run) = store.get(&id).await? else { bail!("there is no run {id}") };
+            say(&if json { serde_json::to_string_pretty(&run)? } else { show(&run) });
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn listing(runs: &[RunRecord]) -> String {
-    let mut rows = vec![
-        [
-            "id",
-            "status",
-            "model asked",
-            "decision",
-            "calls",
-            "tokens",
-            "cost",
-            "ms",
-        ]
-        .map(str::to_owned),
-    ];
+    let mut rows =
+        vec![["id", "status", "model asked", "decision", "calls", "tokens", "cost", "ms"].map(str::to_owned)];
     rows.extend(runs.iter().map(|run| {
         [
             run.id.to_string(),
@@ -84,15 +57,11 @@ fn listing(runs: &[RunRecord]) -> String {
 }
 
 /// One run, for people.
-pub fn show(run: &RunRecord) -> String {
+pub(crate) fn show(run: &RunRecord) -> String {
     let mut lines = vec![
         format!("run       {}", run.id),
         format!("status    {}", status(run)),
-        format!(
-            "asked     {}{}",
-            run.requested_model,
-            if run.streaming { " (streamed)" } else { "" }
-        ),
+        format!("asked     {}{}", run.requested_model, if run.streaming { " (streamed)" } else { "" }),
         format!("decision  {}", run.decision.as_deref().unwrap_or("none")),
         format!("algorithm {}", run.algorithm.as_deref().unwrap_or("-")),
         format!("spec      {}", run.spec_digest),
@@ -110,44 +79,27 @@ pub fn show(run: &RunRecord) -> String {
     lines.push(calls(run));
     let signals = run.signals.iter().map(|s| {
         let confidence = s.confidence.map(|c| format!(" {c:.3}")).unwrap_or_default();
-        format!(
-            "  {:<9} {}{confidence}",
-            format!("{:?}", s.state).to_lowercase(),
-            s.key
-        )
+        format!("  {:<9} {}{confidence}", format!("{:?}", s.state).to_lowercase(), s.key)
     });
     lines.extend(signals);
     lines.join("\n")
 }
 
 /// Who was called, for what, and what it took.
-pub fn calls(run: &RunRecord) -> String {
+pub(crate) fn calls(run: &RunRecord) -> String {
     let mut rows = vec![
-        [
-            "role",
-            "model",
-            "status",
-            "prompt",
-            "completion",
-            "cost",
-            "first ms",
-            "ms",
-        ]
-        .map(str::to_owned),
+        ["role", "model", "status", "prompt", "completion", "cost", "first ms", "ms"].map(str::to_owned),
     ];
     rows.extend(run.calls.iter().map(|call| {
         let mark = if call.usage.estimated { "~" } else { "" };
         [
             call.role.clone(),
             call.model.clone(),
-            call.error
-                .clone()
-                .unwrap_or_else(|| format!("{:?}", call.status).to_lowercase()),
+            call.error.clone().unwrap_or_else(|| format!("{:?}", call.status).to_lowercase()),
             format!("{mark}{}", call.usage.prompt_tokens),
             format!("{mark}{}", call.usage.completion_tokens),
             usd(call.cost_micro_usd),
-            call.first_token_ms
-                .map_or_else(|| "-".to_owned(), |ms| ms.to_string()),
+            call.first_token_ms.map_or_else(|| "-".to_owned(), |ms| ms.to_string()),
             call.latency_ms.to_string(),
         ]
     }));

@@ -15,27 +15,21 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Serves until SIGINT or SIGTERM; a second one ends at once.
-pub async fn run(flags: Serve) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(flags: Serve) -> anyhow::Result<ExitCode> {
     let spec = setup::spec(flags.file.as_deref(), &flags.source).await?;
     let (data, management) = addresses(&flags, &spec);
     let planes = Planes::bind(data, management).await?;
     let bound = planes.bound()?;
     let engine = setup::engine(spec, &flags.source).await?;
-    let limits = DoorLimits {
-        keepalive: Duration::from_secs(flags.keepalive.max(1)),
-        ..DoorLimits::default()
-    };
+    let limits =
+        DoorLimits { keepalive: Duration::from_secs(flags.keepalive.max(1)), ..DoorLimits::default() };
     let door = Door::new(engine.clone(), limits);
     door.set_ready(true);
     note(&greeting(&engine, bound.data, bound.management));
 
     let stop = CancellationToken::new();
-    let serving = tokio::spawn(chorus_server::serve(
-        planes,
-        door,
-        stop.clone(),
-        Duration::from_secs(flags.grace),
-    ));
+    let serving =
+        tokio::spawn(chorus_server::serve(planes, door, stop.clone(), Duration::from_secs(flags.grace)));
     if let Some(question) = &flags.ask {
         first_answer(&engine, question).await?;
     }
@@ -62,10 +56,7 @@ fn addresses(flags: &Serve, spec: &Spec) -> (SocketAddr, SocketAddr) {
             flags.host
         ));
     }
-    (
-        SocketAddr::new(flags.host, port),
-        SocketAddr::new(loopback, management),
-    )
+    (SocketAddr::new(flags.host, port), SocketAddr::new(loopback, management))
 }
 
 fn greeting(engine: &Engine, data: SocketAddr, management: SocketAddr) -> String {
@@ -80,19 +71,11 @@ fn greeting(engine: &Engine, data: SocketAddr, management: SocketAddr) -> String
 /// The first question, by the Fusion slug, with its trace.
 async fn first_answer(engine: &Engine, question: &str) -> anyhow::Result<()> {
     note(&format!("\nYou      {question}"));
-    let model = engine
-        .spec()
-        .global
-        .fusion_names
-        .first()
-        .cloned()
-        .unwrap_or_else(|| "vllm-sr/fusion".to_owned());
+    let model =
+        engine.spec().global.fusion_names.first().cloned().unwrap_or_else(|| "vllm-sr/fusion".to_owned());
     let mut request = ChatRequest::new(&model, vec![Message::new(Role::User, question)]);
     request.set_stream(true, true);
-    let run = engine.run(Inbound {
-        request,
-        progress: true,
-    });
+    let run = engine.run(Inbound { request, progress: true });
     Printer::streaming(true).print(run).await.map(|_| ())
 }
 
