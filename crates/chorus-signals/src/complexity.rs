@@ -1,0 +1,223 @@
+//! `complexity`: how hard the question is.
+//!
+//! *Measures:* whether the text is nearer to the hard examples or to the easy ones, with a trained head as a prior.
+//! *Inputs:* the last user message, all windows of it; the task it agrees to, if it only agrees.
+//! *Cost:* 3, one encoder pass a text, shared with `embedding` and `domain`
+//! *Fails when:* no encoder is loaded or it fails; hard questions are written in easy words, or not in English.
+//! *Source:* contract §1.4 (`complexity`); cases D13, D14.
+//!
+//! Margin = score(hard) − score(easy), both as in `embedding`, plus the rule's own threshold times the head's prior
+//! P(hard) − P(easy): the prior tips a margin that is near an edge, and can never carry a neutral one over it. A rule
+//! without examples has the prior alone for its margin. Above the threshold `name:hard`, below minus the threshold
+//! `name:easy`, else `name:medium`; an empty text is medium. Confidence is the logistic of four times the distance to the
+//! label's edge. The composer is the policy's. **Invariant:** exactly one of the three labels matches, or all are
+//! absent; raw is the margin.
+
+use crate::bank::Bank;
+use crate::doc::SignalDoc;
+use crate::domain::{average, fitting};
+use crate::pass::SharedPass;
+use crate::predicate::confidence;
+use chorus_infer::{Head, TextEncoder};
+use chorus_policy::{AbsentReason, Evidence, Observation};
+use chorus_spec::{ComplexitySignal, Family, PrototypeScoring, SignalKey};
+use std::sync::OnceLock;
+
+/// The row of the table.
+pub const DOC: SignalDoc = SignalDoc {
+    family: Family::Complexity,
+    measures: "whether the text is nearer to the hard examples or to the easy ones, with a trained head as a prior.",
+    inputs: "the last user message, all windows of it; the task it agrees to, if it only agrees.",
+    cost: 3,
+    fails_when: "no encoder is loaded or it fails; hard questions are written in easy words, or not in English.",
+    source: "contract §1.4 (`complexity`); cases D13, D14.",
+};
+
+/// A complexity rule.
+#[derive(Debug)]
+pub(crate) struct Complexity {
+    name: String,
+    signal: ComplexitySignal,
+    scoring: PrototypeScoring,
+    head: Option<&'static Head>,
+    banks: OnceLock<Result<Banks, String>>,
+}
+
+#[derive(Debug)]
+struct Banks {
+    hard: Bank,
+    easy: Bank,
+}
+
+impl Complexity {
+    pub(crate) fn prepare(
+        name: &str,
+        signal: &ComplexitySignal,
+        scoring: PrototypeScoring,
+        head: Option<&'static Head>,
+    ) -> Self {
+        Self { name: name.to_owned(), signal: signal.clone(), scoring, head, banks: OnceLock::new() }
+    }
+
+    /// Encodes the examples if they are not encoded yet.
+    pub(crate) fn warm(&self, encoder: &dyn TextEncoder) {
+        let _ready = self.banks(encoder);
+    }
+
+    /// What the rule says of a text, for each label.
+    pub(crate) fn observe(
+        &self,
+        encoder: Option<&dyn TextEncoder>,
+        text: &str,
+        pass: &mut SharedPass,
+        evidence: &mut Evidence,
+    ) {
+        let margin = self.margin(encoder, text, pass);
+        for label in ["hard", "medium", "easy"] {
+            let key = SignalKey::new(Family::Complexity, format!("{}:{label}", self.name));
+            let observation = match &margin {
+                Ok(margin) => judge(label, *margin, self.signal.threshold),
+                Err(reason) => Observation::Absent(AbsentReason::Failed(reason.clone())),
+            };
+            evidence.insert(key, observation);
+        }
+    }
+
+    fn margin(
+        &self,
+        encoder: Option<&dyn TextEncoder>,
+        text: &str,
+        pass: &mut SharedPass,
+    ) -> Result<f64, String> {
+        if text.trim().is_empty() {
+            return Ok(0.0);
+        }
+        let encoder = encoder.ok_or(crate::extractor::NO_ENCODER)?;
+        let encoded = pass.encode(encoder, text)?;
+        let banks = self.banks(encoder)?;
+        let (hard, easy) = (banks.hard.score(&encoded.windows), banks.easy.score(&encoded.windows));
+        let prior = fitting(self.head, encoder).and_then(|head| prior(head, &encoded.windows));
+        match (hard, easy, prior) {
+            (None, None, None) => {
+                Err("the rule has no example, and no head fits the loaded encoder".to_owned())
+            }
+            (None, None, Some(prior)) => Ok(prior),
+            (hard, easy, prior) => {
+                let margin = hard.unwrap_or_default() - easy.unwrap_or_default();
+                Ok(margin + self.signal.threshold.abs() * prior.unwrap_or_default())
+            }
+        }
+    }
+
+    fn banks(&self, encoder: &dyn TextEncoder) -> Result<&Banks, String> {
+        let build = || {
+            Ok(Banks {
+                hard: Bank::prototypes(encoder, &self.signal.hard, &self.scoring)?,
+                easy: Bank::prototypes(encoder, &self.signal.easy, &self.scoring)?,
+            })
+        };
+        self.banks.get_or_init(build).as_ref().map_err(Clone::clone)
+    }
+}
+
+/// P(hard) − P(easy), averaged over windows; `None` when the head has no such labels.
+fn prior(head: &Head, windows: &[Vec<f32>]) -> Option<f64> {
+    let probabilities = average(head, windows);
+    let of = |wanted: &str| {
+        let class = head.labels().iter().position(|label| label == wanted)?;
+        probabilities.get(class).copied()
+    };
+    Some(of("hard")? - of("easy")?)
+}
+
+fn judge(label: &str, margin: f64, threshold: f64) -> Observation {
+    let (holds, distance) = match label {
+        "hard" => (margin > threshold, margin - threshold),
+        "easy" => (margin < -threshold, -threshold - margin),
+        _ => ((-threshold..=threshold).contains(&margin), threshold - margin.abs()),
+    };
+    if holds {
+        Observation::Matched { confidence: confidence(distance), raw: Some(margin) }
+    } else {
+        Observation::Unmatched { raw: Some(margin) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{Broken, WordBag, head_of_words};
+
+    fn observe(
+        examples: (&[&str], &[&str]),
+        head: Option<&'static Head>,
+        encoder: Option<&dyn TextEncoder>,
+        text: &str,
+    ) -> Evidence {
+        let owned = |texts: &[&str]| texts.iter().map(|t| (*t).to_owned()).collect();
+        let (hard, easy) = (owned(examples.0), owned(examples.1));
+        let signal = ComplexitySignal { threshold: 0.1, hard, easy, composer: None };
+        let mut evidence = Evidence::default();
+        Complexity::prepare("needs", &signal, PrototypeScoring::default(), head).observe(
+            encoder,
+            text,
+            &mut SharedPass::new(),
+            &mut evidence,
+        );
+        evidence
+    }
+
+    fn label(evidence: &Evidence) -> Option<String> {
+        let mut matched = evidence.iter().filter(|(_, o)| matches!(o, Observation::Matched { .. }));
+        let only = matched.next().map(|(key, _)| key.name.clone());
+        assert!(matched.next().is_none());
+        only
+    }
+
+    const EXAMPLES: (&[&str], &[&str]) = (&["prove the theorem rigorously"], &["brief definition please"]);
+
+    #[test]
+    fn three_labels_of_which_one_matches() {
+        for (text, want) in [
+            ("prove the theorem", "needs:hard"),
+            ("brief definition", "needs:easy"),
+            ("something else", "needs:medium"),
+            ("", "needs:medium"),
+        ] {
+            let evidence = observe(EXAMPLES, None, Some(&WordBag), text);
+            assert_eq!(evidence.iter().count(), 3);
+            assert_eq!(label(&evidence).as_deref(), Some(want), "{text}");
+        }
+    }
+
+    #[test]
+    fn d13_the_prior_keeps_a_hard_text_out_of_the_lowest_tier() {
+        let head = head_of_words(&[("easy", "definition"), ("hard", "cyclic")]);
+        // One easy word of twelve: the examples alone say easy, the head knows better.
+        let text = "brief show that each finite group of order fifteen is always cyclic";
+        assert_eq!(label(&observe(EXAMPLES, None, Some(&WordBag), text)).as_deref(), Some("needs:easy"));
+        assert_eq!(
+            label(&observe(EXAMPLES, Some(head), Some(&WordBag), text)).as_deref(),
+            Some("needs:medium")
+        );
+        // The prior alone never makes a text hard where the examples are neutral.
+        assert_eq!(
+            label(&observe(EXAMPLES, Some(head), Some(&WordBag), "cyclic")).as_deref(),
+            Some("needs:medium")
+        );
+        assert_eq!(
+            label(&observe((&[], &[]), Some(head), Some(&WordBag), "cyclic")).as_deref(),
+            Some("needs:hard")
+        );
+    }
+
+    #[test]
+    fn failures_are_absent_for_all_labels() {
+        let cases: [(_, Option<&dyn TextEncoder>); 3] =
+            [(EXAMPLES, None), (EXAMPLES, Some(&Broken)), ((&[], &[]), Some(&WordBag))];
+        for (examples, encoder) in cases {
+            let evidence = observe(examples, None, encoder, "x");
+            assert_eq!(evidence.iter().filter(|(_, o)| matches!(o, Observation::Absent(_))).count(), 3);
+        }
+    }
+}
