@@ -4,6 +4,7 @@
 
 mod cli;
 mod commands;
+mod printer;
 mod pull_progress;
 mod setup;
 mod terminal;

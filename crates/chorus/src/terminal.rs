@@ -1,6 +1,7 @@
 //! What people see: text on standard output, notes and the log on standard error, tables, progress.
 
-use std::io::{IsTerminal, Write};
+use anyhow::Context;
+use std::io::{IsTerminal, Read, Write};
 use std::process::ExitCode;
 
 /// One line (or several) on standard output. A reader that has gone away (`| head`) is no error.
@@ -35,6 +36,16 @@ pub(crate) fn start_log(filter: Option<&str>) {
     let filter = tracing_subscriber::EnvFilter::try_new(filter.unwrap_or("warn")).unwrap_or_default();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     log.with_ansi(is_watched()).init();
+}
+
+/// The question itself, or standard input for `-`.
+pub(crate) fn question(given: &str) -> anyhow::Result<String> {
+    if given != "-" {
+        return Ok(given.to_owned());
+    }
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).context("cannot read the question from standard input")?;
+    Ok(text.trim_end().to_owned())
 }
 
 /// Micro-dollars for people.

@@ -1,6 +1,6 @@
 //! A run as a picture for the terminal: who said what, what the judge made of it, what it cost.
 
-use crate::commands::calls_table;
+use crate::terminal::{table, usd};
 use chorus_store::RunRecord;
 use serde_json::Value;
 
@@ -20,11 +20,32 @@ pub(crate) fn picture(trace: Option<&Value>, record: Option<&RunRecord>) -> Stri
     }
     if let Some(record) = record {
         lines.push(rule("calls"));
-        lines.push(calls_table(record));
+        lines.push(calls(record));
         lines.push(String::new());
         lines.push(format!("run {}", record.id));
     }
     lines.join("\n")
+}
+
+/// Who was called, for what, and what it took.
+pub(crate) fn calls(run: &RunRecord) -> String {
+    let mut rows = vec![
+        ["role", "model", "status", "prompt", "completion", "cost", "first ms", "ms"].map(str::to_owned),
+    ];
+    rows.extend(run.calls.iter().map(|call| {
+        let mark = if call.usage.estimated { "~" } else { "" };
+        [
+            call.role.clone(),
+            call.model.clone(),
+            call.error.clone().unwrap_or_else(|| format!("{:?}", call.status).to_lowercase()),
+            format!("{mark}{}", call.usage.prompt_tokens),
+            format!("{mark}{}", call.usage.completion_tokens),
+            usd(call.cost_micro_usd),
+            call.first_token_ms.map_or_else(|| "-".to_owned(), |ms| ms.to_string()),
+            call.latency_ms.to_string(),
+        ]
+    }));
+    table(&rows)
 }
 
 fn panel(trace: &Value, lines: &mut Vec<String>) {

@@ -1,9 +1,8 @@
 //! `chorus explain [FILE] "…"`: signals, projections, every decision's proof. No model is called.
 
 use crate::cli::Explain;
-use crate::commands::ask::question;
 use crate::setup;
-use crate::terminal::{say, table};
+use crate::terminal::{question, say, table};
 use anyhow::Context;
 use chorus_engine::Evaluation;
 use chorus_policy::{

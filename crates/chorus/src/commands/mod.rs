@@ -8,8 +8,6 @@ mod models;
 mod runs;
 mod serve;
 
-pub(crate) use runs::calls as calls_table;
-
 use crate::cli::{Cli, Command};
 use std::process::ExitCode;
 

@@ -3,6 +3,7 @@
 use crate::cli::{Runs, Status};
 use crate::setup;
 use crate::terminal::{say, table, usd};
+use crate::trace::calls;
 use anyhow::{Context, bail};
 use chorus_store::{Page, RunFilter, RunId, RunRecord, RunStatus, RunStore};
 use std::process::ExitCode;
@@ -83,27 +84,6 @@ pub(crate) fn show(run: &RunRecord) -> String {
     });
     lines.extend(signals);
     lines.join("\n")
-}
-
-/// Who was called, for what, and what it took.
-pub(crate) fn calls(run: &RunRecord) -> String {
-    let mut rows = vec![
-        ["role", "model", "status", "prompt", "completion", "cost", "first ms", "ms"].map(str::to_owned),
-    ];
-    rows.extend(run.calls.iter().map(|call| {
-        let mark = if call.usage.estimated { "~" } else { "" };
-        [
-            call.role.clone(),
-            call.model.clone(),
-            call.error.clone().unwrap_or_else(|| format!("{:?}", call.status).to_lowercase()),
-            format!("{mark}{}", call.usage.prompt_tokens),
-            format!("{mark}{}", call.usage.completion_tokens),
-            usd(call.cost_micro_usd),
-            call.first_token_ms.map_or_else(|| "-".to_owned(), |ms| ms.to_string()),
-            call.latency_ms.to_string(),
-        ]
-    }));
-    table(&rows)
 }
 
 fn status(run: &RunRecord) -> String {

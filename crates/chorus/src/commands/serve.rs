@@ -1,7 +1,7 @@
 //! `chorus serve [FILE]`: both planes, until the process is told to stop.
 
 use crate::cli::Serve;
-use crate::commands::ask::Printer;
+use crate::printer::Printer;
 use crate::setup;
 use crate::terminal::note;
 use anyhow::Context;
