@@ -42,8 +42,8 @@ fn answer(request: &Received) -> ChatAnswer {
         .and_then(Value::as_str)
         .unwrap_or("unknown")
         .to_owned();
-    let asked = request.last_user_text();
-    if asked.contains("blind_spots") {
+    // The judge is asked in one message of its own; the writer gets the conversation and the analysis behind it.
+    if messages(&body).count() == 1 && request.last_user_text().contains("blind_spots") {
         return ChatAnswer::text(&analysis().to_string()).usage(400, 80);
     }
     let offered = body

@@ -125,25 +125,25 @@ impl LiveCalls {
         let mut waiting: VecDeque<(usize, Call)> = calls.into_iter().enumerate().collect();
         let mut running = FuturesUnordered::new();
         let mut members: Vec<Member> = Vec::with_capacity(seats.len());
-        let deadline = rule.timeout.map(|limit| tokio::time::Instant::now() + limit);
+        let began = Instant::now();
         let mut usable = 0;
-        let mut late = FaultKind::Cancelled;
         while usable < rule.quorum {
             while running.len() < rule.max_concurrent.max(1) {
-                let Some((seat, call)) = waiting.pop_front() else {
+                let left = rule.timeout.map(|limit| limit.saturating_sub(began.elapsed()));
+                let Some((seat, mut call)) = waiting.pop_front().filter(|_| left != Some(Duration::ZERO))
+                else {
                     break;
                 };
+                // Each call keeps the round's time itself, so that its row in the ledger says that it ran out.
+                call.timeout = call.timeout.into_iter().chain(left).min();
                 running.push(self.seat(seat, call));
             }
-            let Some(next) = until(deadline, running.next()).await else {
-                late = FaultKind::Timeout;
-                break;
-            };
-            let Some(member) = next else { break };
+            let Some(member) = running.next().await else { break };
             usable += usize::from(member.outcome.is_ok());
             members.push(member);
         }
         drop(running);
+        let late = if usable < rule.quorum { FaultKind::Timeout } else { FaultKind::Cancelled };
         for (seat, model) in seats.into_iter().enumerate() {
             if !members.iter().any(|m| m.seat == seat) {
                 members.push(Member { seat, model, outcome: Err(nobody_waited(late)) });
@@ -206,14 +206,6 @@ fn text_of(chunk: &Chunk) -> String {
         text.extend(choice.tool_calls.iter().map(|call| call.arguments.as_str()));
     }
     text
-}
-
-/// The future's value, or `None` at the deadline.
-async fn until<T>(deadline: Option<tokio::time::Instant>, future: impl Future<Output = T>) -> Option<T> {
-    match deadline {
-        Some(deadline) => tokio::time::timeout_at(deadline, future).await.ok(),
-        None => Some(future.await),
-    }
 }
 
 fn fault(kind: FaultKind, public: String) -> CallFault {

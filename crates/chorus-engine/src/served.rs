@@ -59,9 +59,12 @@ impl ServedRecipe {
         encoder: Option<Arc<dyn chorus_infer::TextEncoder>>,
         encoder_gate: Arc<Semaphore>,
     ) -> Result<Self, chorus_signals::PrepareFault> {
+        let extractor = Extractor::prepare(recipe, global, encoder)?;
+        // At start, so that no request waits for the examples of learned signals.
+        extractor.warm();
         Ok(Self {
             policy: Policy::compile(recipe, &chorus_signals::cost),
-            extractor: Arc::new(Extractor::prepare(recipe, global, encoder)?),
+            extractor: Arc::new(extractor),
             recipe: recipe.clone(),
             encoder_gate,
         })

@@ -22,9 +22,7 @@ pub(crate) fn data(door: Door) -> Router {
 
 /// The management plane.
 pub(crate) fn management(door: Door) -> Router {
-    let routes = Router::new()
-        .route("/api/v1/eval", post(eval::eval))
-        .route("/v1/models", get(models::list));
+    let routes = Router::new().route("/api/v1/eval", post(eval::eval)).route("/v1/models", get(models::list));
     finished(routes, door)
 }
 
@@ -33,11 +31,7 @@ fn finished(routes: Router<Door>, door: Door) -> Router {
         .route("/health", get(health::health))
         .route("/ready", get(health::ready))
         .fallback(|| async {
-            reply::refusal(
-                StatusCode::NOT_FOUND,
-                "not_found",
-                "there is nothing at this path",
-            )
+            reply::refusal(StatusCode::NOT_FOUND, "not_found", "there is nothing at this path")
         })
         .method_not_allowed_fallback(|| async {
             reply::refusal(
@@ -70,9 +64,7 @@ async fn access_log(request: Request, next: Next) -> Response {
     } else if !headers.contains_key("x-request-id") {
         let id = chorus_store::RunId::new().to_string().replace("run_", "req_");
         headers.extend(
-            HeaderValue::try_from(id)
-                .ok()
-                .map(|id| (http::HeaderName::from_static("x-request-id"), id)),
+            HeaderValue::try_from(id).ok().map(|id| (http::HeaderName::from_static("x-request-id"), id)),
         );
     }
     let status = response.status().as_u16();

@@ -23,30 +23,14 @@ pub(crate) async fn chat(State(door): State<Door>, headers: HeaderMap, body: Bod
     let request = match ChatRequest::parse(&bytes, &door.limits.request) {
         Ok(request) => request,
         Err(bad) => {
-            let fault = Fault {
-                code: Code::InvalidRequest,
-                public: bad.message,
-                param: bad.param,
-            };
+            let fault = Fault { code: Code::InvalidRequest, public: bad.message, param: bad.param };
             return reply::fault(&fault, HeaderMap::new());
         }
     };
     let keepalive = request.stream().then_some(door.limits.keepalive);
-    let debug = headers
-        .get("x-vsr-debug")
-        .is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"true"));
-    let run = door.engine.run(Inbound {
-        request,
-        progress: false,
-    });
-    Answering {
-        door,
-        run,
-        debug,
-        route: None,
-    }
-    .respond(keepalive)
-    .await
+    let debug = headers.get("x-vsr-debug").is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"true"));
+    let run = door.engine.run(Inbound { request, progress: false });
+    Answering { door, run, debug, route: None }.respond(keepalive).await
 }
 
 /// A run whose status is not committed yet.
@@ -62,8 +46,8 @@ impl Answering {
         loop {
             let part = tokio::select! {
                 biased;
+                () = self.door.expired() => Next::Part(Some(Part::Fault(reply::stopping(&self.run)))),
                 part = next_within(&mut self.run, keepalive) => part,
-                () = self.door.expired() => Next::Part(Some(Part::Fault(reply::stopping()))),
             };
             match part {
                 Next::Silence => {
@@ -111,8 +95,6 @@ enum Next {
 async fn next_within(run: &mut Run, keepalive: Option<Duration>) -> Next {
     match keepalive {
         None => Next::Part(run.next().await),
-        Some(limit) => tokio::time::timeout(limit, run.next())
-            .await
-            .map_or(Next::Silence, Next::Part),
+        Some(limit) => tokio::time::timeout(limit, run.next()).await.map_or(Next::Silence, Next::Part),
     }
 }

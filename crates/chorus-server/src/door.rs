@@ -47,12 +47,7 @@ impl Door {
     /// A door that is not ready yet.
     #[must_use]
     pub fn new(engine: Engine, limits: DoorLimits) -> Self {
-        Self {
-            engine,
-            limits,
-            ready: Arc::new(AtomicBool::new(false)),
-            expired: CancellationToken::new(),
-        }
+        Self { engine, limits, ready: Arc::new(AtomicBool::new(false)), expired: CancellationToken::new() }
     }
 
     /// Says whether requests can be served.

@@ -14,14 +14,7 @@ pub(crate) async fn eval(State(door): State<Door>, Query(query): Query<EvalQuery
         Ok(bytes) => bytes,
         Err(refusal) => return refusal,
     };
-    let auto = door
-        .engine
-        .spec()
-        .global
-        .auto_names
-        .first()
-        .cloned()
-        .unwrap_or_default();
+    let auto = door.engine.spec().global.auto_names.first().cloned().unwrap_or_default();
     let (request, trace) = match request_of(&bytes, &auto, &door.limits.request) {
         Ok(asked) => asked,
         Err(fault) => return reply::fault(&fault, HeaderMap::new()),

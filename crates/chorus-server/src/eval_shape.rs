@@ -33,20 +33,15 @@ pub(crate) fn request_of(
 ) -> Result<(ChatRequest, bool), Fault> {
     let invalid = |message: String| Fault::new(Code::InvalidRequest, message);
     let mut body = RawObject::parse(bytes).map_err(|e| invalid(e.to_string()))?;
-    let options: Option<Options> = body
-        .read("options")
-        .map_err(|e| invalid(format!("options: {e}")))?;
+    let options: Option<Options> = body.read("options").map_err(|e| invalid(format!("options: {e}")))?;
     body.remove("options");
-    let text: Option<String> = body
-        .read("text")
-        .map_err(|e| invalid(format!("text: {e}")).at("text"))?;
+    let text: Option<String> = body.read("text").map_err(|e| invalid(format!("text: {e}")).at("text"))?;
     body.remove("text");
     if body.get("messages").is_none() {
         let text =
             text.ok_or_else(|| invalid("either `text` or `messages` is needed".to_owned()).at("text"))?;
         let messages = [serde_json::json!({"role": "user", "content": text})];
-        body.write("messages", &messages)
-            .map_err(|e| invalid(e.to_string()))?;
+        body.write("messages", &messages).map_err(|e| invalid(e.to_string()))?;
     }
     if body.get("model").is_none() {
         body.write("model", &auto).map_err(|e| invalid(e.to_string()))?;
@@ -109,16 +104,11 @@ impl<'a> EvalResponse<'a> {
     pub(crate) fn of(evaluation: &'a Evaluation, text: String, requested_model: String, trace: bool) -> Self {
         let decided = evaluation.routed.decided.as_ref();
         let verdict = decided.map(|d| &*d.verdict);
-        let matched: Vec<&SignalKey> = verdict
-            .iter()
-            .flat_map(|v| v.matched.iter().map(|(key, _)| key))
-            .collect();
+        let matched: Vec<&SignalKey> =
+            verdict.iter().flat_map(|v| v.matched.iter().map(|(key, _)| key)).collect();
         let observed: Vec<(&SignalKey, &Observation)> =
             decided.iter().flat_map(|d| d.evidence.iter()).collect();
-        let unmatched = observed
-            .iter()
-            .map(|(key, _)| *key)
-            .filter(|key| !matched.contains(key));
+        let unmatched = observed.iter().map(|(key, _)| *key).filter(|key| !matched.contains(key));
         let decision = evaluation.decision.as_deref().unwrap_or_default();
         let proof = verdict.and_then(|v| v.proofs.iter().find(|p| p.decision == decision));
         let mut used = Vec::new();
@@ -158,11 +148,7 @@ impl<'a> EvalResponse<'a> {
             },
             signal_confidences: verdict
                 .iter()
-                .flat_map(|v| {
-                    v.matched
-                        .iter()
-                        .map(|(key, confidence)| (key.to_string(), *confidence))
-                })
+                .flat_map(|v| v.matched.iter().map(|(key, confidence)| (key.to_string(), *confidence)))
                 .collect(),
             signal_values: observed
                 .iter()

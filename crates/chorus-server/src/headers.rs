@@ -29,16 +29,10 @@ impl Headers {
     pub(crate) fn route(&mut self, head: &RouteHead, debug: bool) {
         self.put("x-vsr-response-path", head.path.as_str());
         self.put("x-vsr-selected-algorithm", &head.algorithm);
-        self.put(
-            "x-vsr-selected-reasoning",
-            if head.reasoning { "on" } else { "off" },
-        );
+        self.put("x-vsr-selected-reasoning", if head.reasoning { "on" } else { "off" });
         self.maybe("x-vsr-selected-recipe", head.recipe.as_deref());
         self.maybe("x-vsr-selected-decision", head.decision.as_deref());
-        self.maybe(
-            "x-vsr-selected-confidence",
-            head.confidence.map(|c| format!("{c:.4}")).as_deref(),
-        );
+        self.maybe("x-vsr-selected-confidence", head.confidence.map(|c| format!("{c:.4}")).as_deref());
         self.maybe("x-vsr-selected-category", category(head).as_deref());
         if head.path == Path::FastResponse {
             self.put("x-vsr-fast-response", "true");
@@ -64,14 +58,8 @@ impl Headers {
         self.put("x-vsr-looper-models-used", &head.models_used.join(","));
         self.put("x-vsr-looper-iterations", &head.calls.to_string());
         self.put("x-vsr-looper-latency-ms", &head.latency_ms.to_string());
-        self.put(
-            "x-vsr-looper-prompt-tokens",
-            &head.usage.prompt_tokens.to_string(),
-        );
-        self.put(
-            "x-vsr-looper-completion-tokens",
-            &head.usage.completion_tokens.to_string(),
-        );
+        self.put("x-vsr-looper-prompt-tokens", &head.usage.prompt_tokens.to_string());
+        self.put("x-vsr-looper-completion-tokens", &head.usage.completion_tokens.to_string());
         self.put("x-vsr-looper-total-tokens", &head.usage.total_tokens.to_string());
     }
 
@@ -121,13 +109,6 @@ impl Headers {
 
 /// The matched domain of highest confidence.
 fn category(head: &RouteHead) -> Option<String> {
-    let domains = head
-        .verdict
-        .as_ref()?
-        .matched
-        .iter()
-        .filter(|(key, _)| key.family == Family::Domain);
-    domains
-        .max_by(|a, b| a.1.total_cmp(&b.1))
-        .map(|(key, _)| key.name.clone())
+    let domains = head.verdict.as_ref()?.matched.iter().filter(|(key, _)| key.family == Family::Domain);
+    domains.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(key, _)| key.name.clone())
 }

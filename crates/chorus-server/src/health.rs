@@ -15,11 +15,7 @@ pub(crate) async fn health() -> Response {
 /// 200 when the configuration and the models it needs are loaded, 503 before that and while stopping.
 pub(crate) async fn ready(State(door): State<Door>) -> Response {
     let ready = door.is_ready();
-    let status = if ready {
-        StatusCode::OK
-    } else {
-        StatusCode::SERVICE_UNAVAILABLE
-    };
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let word = if ready { "ready" } else { "not_ready" };
     let body = json!({"status": word, "spec_digest": door.engine.spec().digest});
     reply::json(status, HeaderMap::new(), body.to_string().into_bytes())

@@ -10,24 +10,15 @@ use http::{HeaderMap, StatusCode};
 /// The list.
 pub(crate) async fn list(State(door): State<Door>) -> Response {
     let list = door.engine.models();
-    reply::json(
-        StatusCode::OK,
-        HeaderMap::new(),
-        serde_json::to_vec(&list).unwrap_or_default(),
-    )
+    reply::json(StatusCode::OK, HeaderMap::new(), serde_json::to_vec(&list).unwrap_or_default())
 }
 
 /// One of them; names hold slashes, so that the rest of the path is the name.
 pub(crate) async fn one(State(door): State<Door>, Path(id): Path<String>) -> Response {
     match door.engine.models().data.into_iter().find(|card| card.id == id) {
-        Some(card) => reply::json(
-            StatusCode::OK,
-            HeaderMap::new(),
-            serde_json::to_vec(&card).unwrap_or_default(),
-        ),
-        None => reply::fault(
-            &Fault::new(Code::ModelNotFound, "no such model").at("model"),
-            HeaderMap::new(),
-        ),
+        Some(card) => {
+            reply::json(StatusCode::OK, HeaderMap::new(), serde_json::to_vec(&card).unwrap_or_default())
+        }
+        None => reply::fault(&Fault::new(Code::ModelNotFound, "no such model").at("model"), HeaderMap::new()),
     }
 }

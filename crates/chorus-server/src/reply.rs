@@ -2,7 +2,7 @@
 
 use crate::status;
 use axum::response::{IntoResponse, Response};
-use chorus_engine::{Code, Fault, Retry};
+use chorus_engine::{Code, Fault, Retry, Run};
 use chorus_wire::ErrorBody;
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
@@ -10,9 +10,7 @@ use http::{HeaderMap, StatusCode};
 /// A JSON body with headers.
 pub(crate) fn json(status: StatusCode, headers: HeaderMap, body: Vec<u8>) -> Response {
     let mut response = (status, headers, body).into_response();
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
@@ -21,9 +19,7 @@ pub(crate) fn fault(fault: &Fault, headers: HeaderMap) -> Response {
     let status = status::row(fault.code).status;
     let mut response = json(status, headers, error_body(fault).to_bytes());
     if fault.code.retry() == Retry::Same && fault.code != Code::Internal {
-        response
-            .headers_mut()
-            .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response
 }
@@ -38,8 +34,9 @@ pub(crate) fn error_body(fault: &Fault) -> ErrorBody {
     }
 }
 
-/// The fault of everything that a stop cuts off.
-pub(crate) fn stopping() -> Fault {
+/// The fault of a run that a stop cuts off; its record will say the same.
+pub(crate) fn stopping(run: &Run) -> Fault {
+    run.cut(Code::ShuttingDown);
     Fault::new(Code::ShuttingDown, "the server is stopping")
 }
 

@@ -40,10 +40,7 @@ impl Planes {
             let listener = TcpListener::bind(address).await;
             listener.map_err(|e| io::Error::new(e.kind(), format!("cannot listen on {address}: {e}")))
         };
-        Ok(Self {
-            data: bind(data).await?,
-            management: bind(management).await?,
-        })
+        Ok(Self { data: bind(data).await?, management: bind(management).await? })
     }
 
     /// Where they are.
@@ -51,10 +48,7 @@ impl Planes {
     /// # Errors
     /// When the system does not say.
     pub fn bound(&self) -> io::Result<Bound> {
-        Ok(Bound {
-            data: self.data.local_addr()?,
-            management: self.management.local_addr()?,
-        })
+        Ok(Bound { data: self.data.local_addr()?, management: self.management.local_addr()? })
     }
 }
 
@@ -87,7 +81,5 @@ async fn plane(listener: TcpListener, app: Router, stop: CancellationToken) -> i
         // Without it the last bytes of an event wait for the next one.
         let _ = stream.set_nodelay(true);
     });
-    axum::serve(listener, app)
-        .with_graceful_shutdown(stop.cancelled_owned())
-        .await
+    axum::serve(listener, app).with_graceful_shutdown(stop.cancelled_owned()).await
 }

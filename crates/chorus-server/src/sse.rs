@@ -33,18 +33,10 @@ struct Flow {
 
 /// The response.
 pub(crate) fn response(mut headers: HeaderMap, door: Door, run: Run, opening: Opening) -> Response {
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("text/event-stream; charset=utf-8"),
-    );
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    let flow = Flow {
-        door,
-        run,
-        silent: opening == Opening::Silent,
-        over: false,
-    };
+    let flow = Flow { door, run, silent: opening == Opening::Silent, over: false };
     let frames = stream::unfold(flow, |mut flow| async move {
         let frame = flow.next().await?;
         Some((Ok::<Bytes, Infallible>(frame), flow))
@@ -63,8 +55,8 @@ impl Flow {
         loop {
             let part = tokio::select! {
                 biased;
+                () = self.door.expired() => Ok(Some(Part::Fault(reply::stopping(&self.run)))),
                 part = tokio::time::timeout(self.door.limits.keepalive, self.run.next()) => part,
-                () = self.door.expired() => Ok(Some(Part::Fault(reply::stopping()))),
             };
             return match part {
                 Err(_) => Some(keepalive()),
@@ -72,10 +64,9 @@ impl Flow {
                 Ok(Some(Part::End(_))) => Some(self.last(sse::encode(sse::DONE))),
                 Ok(Some(Part::Fault(fault))) => Some(self.failed(&fault)),
                 Ok(Some(Part::Routed(_) | Part::Progress(_) | Part::Begin(_) | Part::Reply(..))) => continue,
-                Ok(None) => Some(self.failed(&Fault::new(
-                    Code::Internal,
-                    "the stream came to no end; see the log",
-                ))),
+                Ok(None) => {
+                    Some(self.failed(&Fault::new(Code::Internal, "the stream came to no end; see the log")))
+                }
             };
         }
     }

@@ -53,12 +53,8 @@ mod tests {
     fn every_code_is_documented() {
         let page = include_str!("../../../docs/errors.md");
         for code in Code::ALL {
-            let line = format!(
-                "| `{}` | {} | `{}` |",
-                code.as_str(),
-                row(code).status.as_u16(),
-                row(code).kind
-            );
+            let line =
+                format!("| `{}` | {} | `{}` |", code.as_str(), row(code).status.as_u16(), row(code).kind);
             assert!(page.contains(&line), "docs/errors.md lacks: {line}");
         }
     }
