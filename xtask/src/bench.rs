@@ -16,16 +16,10 @@ const ALL: [(&str, &str); 6] = [
 
 /// Runs those named, or all.
 pub(crate) fn run(root: &Path, names: &[&str]) -> anyhow::Result<()> {
-    for (package, bench) in ALL
-        .iter()
-        .filter(|(_, bench)| names.is_empty() || names.contains(bench))
-    {
+    for (package, bench) in ALL.iter().filter(|(_, bench)| names.is_empty() || names.contains(bench)) {
         let words = ["bench", "--package", package, "--bench", bench];
-        let status = Command::new("cargo")
-            .args(words)
-            .current_dir(root)
-            .status()
-            .context("cargo does not start")?;
+        let status =
+            Command::new("cargo").args(words).current_dir(root).status().context("cargo does not start")?;
         ensure!(status.success(), "the benchmark {bench} failed");
     }
     Ok(())

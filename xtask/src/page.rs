@@ -28,14 +28,8 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
 
 fn chorus(root: &Path, words: &[&str]) -> anyhow::Result<Value> {
     let mut cargo = Command::new("cargo");
-    cargo
-        .args(["run", "--quiet", "--release", "--package", "chorus", "--"])
-        .args(words)
-        .current_dir(root);
-    let out = cargo
-        .stderr(std::process::Stdio::inherit())
-        .output()
-        .context("cargo does not start")?;
+    cargo.args(["run", "--quiet", "--release", "--package", "chorus", "--"]).args(words).current_dir(root);
+    let out = cargo.stderr(std::process::Stdio::inherit()).output().context("cargo does not start")?;
     ensure!(out.status.success(), "chorus {} failed", words.join(" "));
     serde_json::from_slice(&out.stdout).context("chorus did not print JSON")
 }
@@ -53,10 +47,7 @@ fn page(reply: &Value, record: &Value) -> anyhow::Result<String> {
         "another. The models are small and run on a CPU: the page shows the machinery, not what large models say.\n"
     )?;
     writeln!(page, "## Question\n\n> {QUESTION}\n")?;
-    writeln!(
-        page,
-        "## Panel\n\nEach member saw the question and nothing of the others.\n"
-    )?;
+    writeln!(page, "## Panel\n\nEach member saw the question and nothing of the others.\n")?;
     for answer in items(trace, "responses") {
         writeln!(
             page,
@@ -67,28 +58,14 @@ fn page(reply: &Value, record: &Value) -> anyhow::Result<String> {
         )?;
     }
     for failed in items(trace, "failed_models") {
-        writeln!(
-            page,
-            "`{}` gave no answer: {}\n",
-            text(failed, "model"),
-            text(failed, "error")
-        )?;
+        writeln!(page, "`{}` gave no answer: {}\n", text(failed, "model"), text(failed, "error"))?;
     }
     analysis(trace, &mut page)?;
-    writeln!(
-        page,
-        "## Answer\n\nThe writer saw the question, the fenced answers and the analysis.\n"
-    )?;
-    let answer = reply
-        .pointer("/choices/0/message/content")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    writeln!(page, "## Answer\n\nThe writer saw the question, the fenced answers and the analysis.\n")?;
+    let answer = reply.pointer("/choices/0/message/content").and_then(Value::as_str).unwrap_or_default();
     writeln!(page, "{}\n", quote(answer))?;
     calls(record, &mut page)?;
-    writeln!(
-        page,
-        "## Trace\n\nThe field `fusion` of the reply, without the texts above:\n"
-    )?;
+    writeln!(page, "## Trace\n\nThe field `fusion` of the reply, without the texts above:\n")?;
     let mut bare = trace.clone();
     if let Some(fields) = bare.as_object_mut() {
         fields.remove("responses");
@@ -105,35 +82,18 @@ fn analysis(trace: &Value, page: &mut String) -> anyhow::Result<()> {
         text(trace, "judge_model")
     )?;
     let Some(analysis) = trace.get("analysis") else {
-        writeln!(
-            page,
-            "The judge gave none; the writer worked from the answers alone.\n"
-        )?;
+        writeln!(page, "The judge gave none; the writer worked from the answers alone.\n")?;
         return Ok(());
     };
     if analysis.get("parse_failed").and_then(Value::as_bool) == Some(true) {
-        writeln!(
-            page,
-            "It could not be read as an analysis; the run went on with what it had. It began:\n"
-        )?;
+        writeln!(page, "It could not be read as an analysis; the run went on with what it had. It began:\n")?;
         writeln!(page, "{}\n", quote(text(analysis, "raw")))?;
         return Ok(());
     }
-    for key in [
-        "consensus",
-        "contradictions",
-        "partial_coverage",
-        "unique_insights",
-        "blind_spots",
-    ] {
-        let findings: Vec<String> = items(analysis, key)
-            .map(|f| f.as_str().map_or_else(|| f.to_string(), str::to_owned))
-            .collect();
-        let shown = if findings.is_empty() {
-            "none".to_owned()
-        } else {
-            findings.join("; ")
-        };
+    for key in ["consensus", "contradictions", "partial_coverage", "unique_insights", "blind_spots"] {
+        let findings: Vec<String> =
+            items(analysis, key).map(|f| f.as_str().map_or_else(|| f.to_string(), str::to_owned)).collect();
+        let shown = if findings.is_empty() { "none".to_owned() } else { findings.join("; ") };
         writeln!(page, "- *{key}*: {shown}")?;
     }
     writeln!(page)?;
@@ -144,22 +104,14 @@ fn calls(record: &Value, page: &mut String) -> anyhow::Result<()> {
     let number =
         |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
     writeln!(page, "## Calls and cost\n")?;
-    writeln!(
-        page,
-        "| role | model | status | prompt tokens | completion tokens | cost, µ$ | ms |"
-    )?;
+    writeln!(page, "| role | model | status | prompt tokens | completion tokens | cost, µ$ | ms |")?;
     writeln!(page, "|---|---|---|---:|---:|---:|---:|")?;
     for call in items(record, "calls") {
-        let (prompt, completion) = (
-            number(call, "/usage/prompt_tokens"),
-            number(call, "/usage/completion_tokens"),
-        );
+        let (prompt, completion) =
+            (number(call, "/usage/prompt_tokens"), number(call, "/usage/completion_tokens"));
         let (cost, latency) = (number(call, "/cost_micro_usd"), number(call, "/latency_ms"));
         let (role, model, status) = (text(call, "role"), text(call, "model"), text(call, "status"));
-        writeln!(
-            page,
-            "| {role} | {model} | {status} | {prompt} | {completion} | {cost} | {latency} |"
-        )?;
+        writeln!(page, "| {role} | {model} | {status} | {prompt} | {completion} | {cost} | {latency} |")?;
     }
     writeln!(
         page,

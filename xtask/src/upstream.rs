@@ -22,10 +22,7 @@ pub(crate) fn run(words: &[&str]) -> anyhow::Result<()> {
     tokio::runtime::Runtime::new()?.block_on(async {
         let upstream = ScriptedUpstream::start_on(([127, 0, 0, 1], port).into()).await?;
         upstream.otherwise(script);
-        say(&format!(
-            "a scripted backend listens on {}; stop it with Ctrl-C",
-            upstream.base_url()
-        ));
+        say(&format!("a scripted backend listens on {}; stop it with Ctrl-C", upstream.base_url()));
         tokio::signal::ctrl_c().await?;
         Ok(())
     })
@@ -37,30 +34,20 @@ fn script(request: &Received) -> Script {
 
 fn answer(request: &Received) -> ChatAnswer {
     let body = request.json();
-    let model = body
-        .get("model")
-        .and_then(Value::as_str)
-        .unwrap_or("unknown")
-        .to_owned();
+    let model = body.get("model").and_then(Value::as_str).unwrap_or("unknown").to_owned();
     // The judge is asked in one message of its own; the writer gets the conversation and the analysis behind it.
     if messages(&body).count() == 1 && request.last_user_text().contains("blind_spots") {
         return ChatAnswer::text(&analysis().to_string()).usage(400, 80);
     }
-    let offered = body
-        .get("tools")
-        .and_then(Value::as_array)
-        .is_some_and(|tools| !tools.is_empty());
+    let offered = body.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
     let answered = last_role(&body) == Some("tool") || history_has_result(&body);
     if offered && !answered {
         return ChatAnswer::text("")
             .tool_call("call_1", "web_search", r#"{"query":"the question"}"#)
             .usage(120, 20);
     }
-    let pieces = [
-        "This is a scripted answer of ",
-        model.as_str(),
-        ". It stands for what the model would say.",
-    ];
+    let pieces =
+        ["This is a scripted answer of ", model.as_str(), ". It stands for what the model would say."];
     ChatAnswer::pieces(pieces).usage(100, 24)
 }
 
@@ -75,10 +62,7 @@ fn analysis() -> Value {
 }
 
 fn messages(body: &Value) -> impl DoubleEndedIterator<Item = &Value> {
-    body.get("messages")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
+    body.get("messages").and_then(Value::as_array).into_iter().flatten()
 }
 
 fn last_role(body: &Value) -> Option<&str> {

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "chorus", version, after_help = EXAMPLES)]
 pub(crate) struct Cli {
-    /// What the log shows, such as `info` or `chorus_engine=debug` (default `warn`; it goes to standard error).
+    /// What the log shows, such as `info` or `chorus_engine=debug` (default `warn`, and the answers of a server; it goes to standard error).
     #[arg(long, global = true, env = "CHORUS_LOG")]
     pub(crate) log: Option<String>,
     /// What to do.
@@ -47,6 +47,16 @@ pub(crate) enum Command {
     /// Offline work: training.
     #[command(subcommand)]
     Lab(Lab),
+}
+
+impl Command {
+    /// What the log shows unless told: a server its answers, everything else only trouble.
+    pub(crate) fn default_log(&self) -> &'static str {
+        match self {
+            Self::Serve(_) => "warn,chorus_server=info",
+            _ => "warn",
+        }
+    }
 }
 
 /// Where a configuration comes from; shared by `serve`, `ask` and `explain`.

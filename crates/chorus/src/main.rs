@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
-    terminal::start_log(cli.log.as_deref());
+    terminal::start_log(cli.log.as_deref().unwrap_or(cli.command.default_log()));
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => return terminal::failed(&error.into()),

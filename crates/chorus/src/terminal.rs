@@ -32,8 +32,8 @@ pub(crate) fn is_watched() -> bool {
 }
 
 /// Starts the log on standard error.
-pub(crate) fn start_log(filter: Option<&str>) {
-    let filter = tracing_subscriber::EnvFilter::try_new(filter.unwrap_or("warn")).unwrap_or_default();
+pub(crate) fn start_log(filter: &str) {
+    let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_default();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     log.with_ansi(is_watched()).init();
 }

@@ -10,12 +10,7 @@ const ROWS: &[&[&str]] = &[
     &["chorus"],
     &["chorus-server", "chorus-lab"],
     &["chorus-engine"],
-    &[
-        "chorus-signals",
-        "chorus-infer",
-        "chorus-upstream",
-        "chorus-store",
-    ],
+    &["chorus-signals", "chorus-infer", "chorus-upstream", "chorus-store"],
     &["chorus-policy", "chorus-collab"],
     &["chorus-spec", "chorus-wire"],
 ];
@@ -53,11 +48,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Vec<String>> {
     let metadata: Metadata =
         serde_json::from_slice(&metadata.stdout).context("cargo metadata is not readable")?;
     let mut problems = Vec::new();
-    for package in metadata
-        .packages
-        .iter()
-        .filter(|p| !DEV.contains(&p.name.as_str()))
-    {
+    for package in metadata.packages.iter().filter(|p| !DEV.contains(&p.name.as_str())) {
         let Some(from) = row(&package.name) else {
             problems.push(format!(
                 "{}: the crate has no row; draw it in ARCHITECTURE.md and in xtask",
@@ -65,18 +56,13 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Vec<String>> {
             ));
             continue;
         };
-        let ours = package
-            .dependencies
-            .iter()
-            .filter(|d| row(&d.name).is_some() || DEV.contains(&d.name.as_str()));
+        let ours =
+            package.dependencies.iter().filter(|d| row(&d.name).is_some() || DEV.contains(&d.name.as_str()));
         for dependency in ours.filter(|d| d.kind.as_deref() != Some("dev")) {
             let below = row(&dependency.name).is_some_and(|to| to > from);
             let arrow = SIDEWAYS.contains(&(package.name.as_str(), dependency.name.as_str()));
             if !below && !arrow {
-                problems.push(format!(
-                    "{} uses {}, which is not below it",
-                    package.name, dependency.name
-                ));
+                problems.push(format!("{} uses {}, which is not below it", package.name, dependency.name));
             }
         }
     }

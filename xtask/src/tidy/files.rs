@@ -4,9 +4,7 @@ use anyhow::Context;
 use std::path::{Path, PathBuf};
 
 /// Names that say nothing about what is inside.
-const BANNED: [&str; 9] = [
-    "util", "utils", "common", "helper", "helpers", "manager", "misc", "v2", "new",
-];
+const BANNED: [&str; 9] = ["util", "utils", "common", "helper", "helpers", "manager", "misc", "v2", "new"];
 
 /// One parsed source file.
 pub(crate) struct Source {
@@ -40,9 +38,8 @@ fn collect(root: &Path, package: &Path, folder: &Path, into: &mut Vec<Source>) -
     let Ok(entries) = std::fs::read_dir(root.join(folder)) else {
         return Ok(());
     };
-    let mut names: Vec<PathBuf> = entries
-        .filter_map(|e| e.ok().map(|e| folder.join(e.file_name())))
-        .collect();
+    let mut names: Vec<PathBuf> =
+        entries.filter_map(|e| e.ok().map(|e| folder.join(e.file_name()))).collect();
     names.sort();
     for path in names {
         if root.join(&path).is_dir() {
@@ -51,12 +48,7 @@ fn collect(root: &Path, package: &Path, folder: &Path, into: &mut Vec<Source>) -
             let text = std::fs::read_to_string(root.join(&path))?;
             let syntax =
                 syn::parse_file(&text).with_context(|| format!("{} does not parse", path.display()))?;
-            into.push(Source {
-                path,
-                package: package.to_path_buf(),
-                text,
-                syntax,
-            });
+            into.push(Source { path, package: package.to_path_buf(), text, syntax });
         }
     }
     Ok(())
@@ -72,11 +64,8 @@ pub(crate) fn check(sources: &[Source]) -> Vec<String> {
                 "{path}:1: the file does not open with `//!` (what it is, what it does not know)"
             ));
         }
-        let named = source
-            .path
-            .iter()
-            .filter_map(|part| Path::new(part).file_stem())
-            .filter_map(|s| s.to_str());
+        let named =
+            source.path.iter().filter_map(|part| Path::new(part).file_stem()).filter_map(|s| s.to_str());
         if let Some(name) = named.into_iter().find(|name| BANNED.contains(name)) {
             problems.push(format!("{path}: `{name}` says nothing about what is inside"));
         }

@@ -13,11 +13,7 @@ const MAX_ARGUMENTS: usize = 7;
 pub(crate) fn check(sources: &[Source]) -> Vec<String> {
     let mut problems = Vec::new();
     for source in sources {
-        Measure {
-            path: &source.path,
-            problems: &mut problems,
-        }
-        .visit_file(&source.syntax);
+        Measure { path: &source.path, problems: &mut problems }.visit_file(&source.syntax);
     }
     problems
 }
@@ -31,20 +27,13 @@ impl Measure<'_> {
     fn measure(&mut self, signature: &syn::Signature, whole: Span) {
         let (start, end) = (whole.start().line, whole.end().line);
         let (lines, arguments) = (end.saturating_sub(start) + 1, signature.inputs.len());
-        let place = format!(
-            "{}:{}: `{}`",
-            self.path.display(),
-            signature.span().start().line,
-            signature.ident
-        );
+        let place =
+            format!("{}:{}: `{}`", self.path.display(), signature.span().start().line, signature.ident);
         if lines > MAX_LINES {
-            self.problems
-                .push(format!("{place} has {lines} lines (at most {MAX_LINES})"));
+            self.problems.push(format!("{place} has {lines} lines (at most {MAX_LINES})"));
         }
         if arguments > MAX_ARGUMENTS {
-            self.problems.push(format!(
-                "{place} has {arguments} arguments (at most {MAX_ARGUMENTS})"
-            ));
+            self.problems.push(format!("{place} has {arguments} arguments (at most {MAX_ARGUMENTS})"));
         }
     }
 }

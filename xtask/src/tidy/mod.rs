@@ -4,6 +4,7 @@ mod direction;
 mod files;
 mod functions;
 mod modules;
+mod papers;
 
 use crate::say;
 use anyhow::bail;
@@ -16,15 +17,13 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     problems.extend(functions::check(&sources));
     problems.extend(modules::check(&sources));
     problems.extend(direction::check(root)?);
+    problems.extend(papers::check(root, &sources)?);
     for problem in &problems {
         say(problem);
     }
     if !problems.is_empty() {
         bail!("tidy found {} problem(s)", problems.len());
     }
-    say(&format!(
-        "tidy: {} files keep the rules of the house",
-        sources.len()
-    ));
+    say(&format!("tidy: {} files keep the rules of the house", sources.len()));
     Ok(())
 }

@@ -16,24 +16,15 @@ pub(crate) fn check(sources: &[Source]) -> Vec<String> {
     let mut crates: BTreeMap<&Path, BTreeMap<Module, &Source>> = BTreeMap::new();
     for source in sources {
         if let Ok(inside) = source.path.strip_prefix(source.package.join("src")) {
-            crates
-                .entry(&source.package)
-                .or_default()
-                .insert(module_of(inside), source);
+            crates.entry(&source.package).or_default().insert(module_of(inside), source);
         }
     }
-    crates
-        .iter()
-        .flat_map(|(package, modules)| knots(package, modules))
-        .collect()
+    crates.iter().flat_map(|(package, modules)| knots(package, modules)).collect()
 }
 
 fn module_of(inside: &Path) -> Module {
-    let mut module: Module = inside
-        .with_extension("")
-        .iter()
-        .map(|p| p.to_string_lossy().into_owned())
-        .collect();
+    let mut module: Module =
+        inside.with_extension("").iter().map(|p| p.to_string_lossy().into_owned()).collect();
     if module.last().is_some_and(|last| last == "mod") || module == ["lib"] || module == ["main"] {
         module.pop();
     }
@@ -41,22 +32,14 @@ fn module_of(inside: &Path) -> Module {
 }
 
 fn knots(package: &Path, modules: &BTreeMap<Module, &Source>) -> Vec<String> {
-    let doors: BTreeMap<&Module, BTreeMap<String, Module>> = modules
-        .iter()
-        .map(|(module, source)| (module, reexports(module, source)))
-        .collect();
+    let doors: BTreeMap<&Module, BTreeMap<String, Module>> =
+        modules.iter().map(|(module, source)| (module, reexports(module, source))).collect();
     let arrows: BTreeMap<&Module, BTreeSet<Module>> = modules
         .iter()
         .map(|(module, source)| {
-            let mut paths = Paths {
-                module,
-                found: Vec::new(),
-            };
+            let mut paths = Paths { module, found: Vec::new() };
             paths.visit_file(&source.syntax);
-            let targets = paths
-                .found
-                .iter()
-                .filter_map(|path| resolve(path, modules, &doors));
+            let targets = paths.found.iter().filter_map(|path| resolve(path, modules, &doors));
             (module, targets.filter(|target| target != module).collect())
         })
         .collect();
@@ -77,17 +60,11 @@ fn knots(package: &Path, modules: &BTreeMap<Module, &Source>) -> Vec<String> {
         if !targets.contains(*module) || told.contains(*module) {
             continue;
         }
-        let knot: Vec<&Module> = targets
-            .iter()
-            .filter(|t| reached.get(*t).is_some_and(|back| back.contains(*module)))
-            .collect();
+        let knot: Vec<&Module> =
+            targets.iter().filter(|t| reached.get(*t).is_some_and(|back| back.contains(*module))).collect();
         let names: Vec<String> = knot.iter().map(|m| format!("crate::{}", m.join("::"))).collect();
         told.extend(knot.into_iter().cloned());
-        problems.push(format!(
-            "{}: modules in a cycle: {}",
-            package.display(),
-            names.join(", ")
-        ));
+        problems.push(format!("{}: modules in a cycle: {}", package.display(), names.join(", ")));
     }
     problems
 }
@@ -100,9 +77,8 @@ fn resolve(
 ) -> Option<Module> {
     let mut path = path.to_vec();
     for _ in 0..8 {
-        let depth = (0..=path.len())
-            .rev()
-            .find(|n| path.get(..*n).is_some_and(|p| modules.contains_key(p)))?;
+        let depth =
+            (0..=path.len()).rev().find(|n| path.get(..*n).is_some_and(|p| modules.contains_key(p)))?;
         let (module, rest) = path.split_at(depth);
         let module = module.to_vec();
         let door = rest.first().and_then(|name| doors.get(&module)?.get(name));
@@ -124,10 +100,7 @@ fn reexports(module: &Module, source: &Source) -> BTreeMap<String, Module> {
             let mut leaves = Vec::new();
             unfold(&item.tree, &mut Vec::new(), &mut leaves);
             for (name, path) in leaves {
-                names.insert(
-                    name,
-                    absolute(module, &path).unwrap_or_else(|| child(module, &path)),
-                );
+                names.insert(name, absolute(module, &path).unwrap_or_else(|| child(module, &path)));
             }
         }
     }
@@ -201,8 +174,7 @@ impl<'ast> Visit<'ast> for Paths<'_> {
         {
             let mut leaves = Vec::new();
             unfold(&item.tree, &mut Vec::new(), &mut leaves);
-            self.found
-                .extend(leaves.iter().filter_map(|(_, path)| absolute(self.module, path)));
+            self.found.extend(leaves.iter().filter_map(|(_, path)| absolute(self.module, path)));
         }
     }
 

@@ -18,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) async fn run(flags: Serve) -> anyhow::Result<ExitCode> {
     let spec = setup::spec(flags.file.as_deref(), &flags.source).await?;
     let (data, management) = addresses(&flags, &spec);
-    let planes = Planes::bind(data, management).await?;
+    let planes =
+        Planes::bind(data, management).await.context("choose another with --port or --management-port")?;
     let bound = planes.bound()?;
     let engine = setup::engine(spec, &flags.source).await?;
     let limits =
