@@ -92,6 +92,8 @@ pub enum FaultKind {
     Budget,
     /// The model is unknown, or cannot serve this request.
     Ineligible,
+    /// The operator's configuration of the backend cannot be used.
+    Misconfigured,
 }
 
 /// When a panel is complete.

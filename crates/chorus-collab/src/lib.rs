@@ -9,7 +9,8 @@ pub mod calls;
 pub mod fusion;
 
 pub use calls::{
-    Answer, Call, CallFault, CallRole, Chunks, FaultKind, GatherRule, Gathered, Live, Member, ModelCalls, Reply,
+    Answer, Call, CallFault, CallRole, Chunks, FaultKind, GatherRule, Gathered, Live, Member, ModelCalls,
+    Reply,
 };
 pub use fusion::{
     Analysis, FusionEvents, FusionOverlay, FusionPlan, FusionTrace, LoopFault, PlanFault, fusion,

@@ -92,11 +92,7 @@ impl Backends {
     }
 
     fn local(&self) -> Result<&LocalModels, CallFault> {
-        self.local.as_deref().ok_or_else(|| CallFault {
-            kind: FaultKind::Ineligible,
-            public: "this process serves no local models".to_owned(),
-            status: None,
-        })
+        self.local.as_deref().ok_or_else(|| misconfigured("this process serves no local models"))
     }
 
     fn target(&self, endpoint: &Endpoint) -> Result<Target, CallFault> {
@@ -124,12 +120,11 @@ fn limits(total: Duration) -> Timeouts {
     Timeouts { total: defaults.total.min(total), ..defaults }
 }
 
+/// What is wrong is for the operator, not for the client.
 fn misconfigured(detail: &str) -> CallFault {
-    CallFault {
-        kind: FaultKind::Ineligible,
-        public: format!("the backend is not configured: {detail}"),
-        status: None,
-    }
+    tracing::error!(detail, "a backend cannot be called");
+    let public = "the backend of the model is not configured; the log of the server says what is missing";
+    CallFault { kind: FaultKind::Misconfigured, public: public.to_owned(), status: None }
 }
 
 fn call_fault(fault: &UpstreamFault) -> CallFault {

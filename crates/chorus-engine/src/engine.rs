@@ -12,7 +12,7 @@ use crate::mom::Mom;
 use crate::run::{Inbound, Run};
 use crate::served::ServedRecipe;
 use chorus_infer::TextEncoder;
-use chorus_spec::{Model, Spec};
+use chorus_spec::{Model, ModelId, Spec};
 use chorus_store::{RunId, RunStore};
 use chorus_upstream::{ClientOptions, Upstream};
 use chorus_wire::{ChatRequest, ModelCard, ModelList};
@@ -145,6 +145,13 @@ impl Engine {
             cards.extend(spec.models.values().map(concrete));
         }
         ModelList::new(cards)
+    }
+
+    /// One public name, listed or not: a concrete model can always be asked for.
+    #[must_use]
+    pub fn model(&self, name: &str) -> Option<ModelCard> {
+        let listed = self.models().data.into_iter().find(|card| card.id == name);
+        listed.or_else(|| self.mom.spec.models.get(&ModelId::new(name)).map(concrete))
     }
 
     /// Waits for living requests and their records, at most for `grace`; returns whether all came to their end.

@@ -18,6 +18,8 @@ pub enum Code {
     NoFusionDecision,
     /// No decision matched and there is no default model.
     NoRoute,
+    /// A backend is not configured so that it can be called.
+    Misconfigured,
     /// Constraints removed every candidate.
     NoCandidate,
     /// The request does not fit the context window of any candidate.
@@ -64,12 +66,13 @@ pub enum Retry {
 
 impl Code {
     /// Every code, for the tables of the doors and of the documentation.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::InvalidRequest,
         Self::ModelNotFound,
         Self::NotSupported,
         Self::NoFusionDecision,
         Self::NoRoute,
+        Self::Misconfigured,
         Self::NoCandidate,
         Self::ContextLengthExceeded,
         Self::BudgetExceeded,
@@ -91,6 +94,7 @@ impl Code {
             Self::NotSupported => "not_supported",
             Self::NoFusionDecision => "no_fusion_decision",
             Self::NoRoute => "no_route",
+            Self::Misconfigured => "misconfigured",
             Self::NoCandidate => "no_candidate",
             Self::ContextLengthExceeded => "context_length_exceeded",
             Self::BudgetExceeded => "budget_exceeded",
@@ -119,7 +123,11 @@ impl Code {
             | Self::UpstreamTimeout
             | Self::UpstreamRateLimited
             | Self::QuorumNotReached => Blame::Upstream,
-            Self::NotSupported | Self::NoRoute | Self::ShuttingDown | Self::Internal => Blame::Engine,
+            Self::NotSupported
+            | Self::NoRoute
+            | Self::Misconfigured
+            | Self::ShuttingDown
+            | Self::Internal => Blame::Engine,
         }
     }
 
@@ -171,6 +179,7 @@ impl From<CallFault> for Fault {
             (FaultKind::Status, Some(400 | 404 | 413 | 422)) => Code::UpstreamRejected,
             (FaultKind::Budget, _) => Code::BudgetExceeded,
             (FaultKind::Ineligible, _) => Code::NoCandidate,
+            (FaultKind::Misconfigured, _) => Code::Misconfigured,
             _ => Code::UpstreamFailed,
         };
         Self::new(code, fault.public)

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tokio::sync::OnceCell;
 
 /// Output of a local model where neither the request nor the route says otherwise.
-const DEFAULT_MAX_TOKENS: usize = 512;
+const DEFAULT_MAX_TOKENS: usize = 256;
 
 /// Finds the file of a local model by its name in the store.
 pub type FindFile = Box<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>;
@@ -75,7 +75,9 @@ impl LocalModels {
 
     async fn generator(&self, name: &str) -> Result<Arc<Generator>, CallFault> {
         let absent = || {
-            ineligible(format!("the local model `{name}` is not there; `chorus models pull {name}` gets it"))
+            misconfigured(format!(
+                "the local model `{name}` is not there; `chorus models pull {name}` gets it"
+            ))
         };
         let cell = self.loaded.get(name).ok_or_else(absent)?;
         let load = || async {
@@ -83,7 +85,7 @@ impl LocalModels {
             let options = self.options.clone();
             let loaded = tokio::task::spawn_blocking(move || Generator::load(&path, &options)).await;
             let loaded =
-                loaded.map_err(|_| ineligible(format!("the local model `{name}` could not be loaded")))?;
+                loaded.map_err(|_| misconfigured(format!("the local model `{name}` could not be loaded")))?;
             loaded.map(Arc::new).map_err(|fault| call_fault(&fault))
         };
         cell.get_or_try_init(load).await.cloned()
@@ -183,7 +185,7 @@ fn token_chunk(text: &str, logprob: Option<&TokenLogprob>, top: &[TokenLogprob])
         "object": "chat.completion.chunk",
         "choices": [{"index": 0, "delta": {"content": text}, "logprobs": {"content": [content]}, "finish_reason": null}],
     });
-    Chunk::parse(body.to_string().as_bytes()).map_err(|fault| ineligible(fault.to_string()))
+    Chunk::parse(body.to_string().as_bytes()).map_err(|fault| misconfigured(fault.to_string()))
 }
 
 fn call_fault(fault: &GenerateFault) -> CallFault {
@@ -192,12 +194,12 @@ fn call_fault(fault: &GenerateFault) -> CallFault {
         GenerateFault::Params(_)
         | GenerateFault::ContextLengthExceeded { .. }
         | GenerateFault::Template(_) => (FaultKind::Status, Some(400)),
-        GenerateFault::File(_) | GenerateFault::Unsupported(_) => (FaultKind::Ineligible, None),
+        GenerateFault::File(_) | GenerateFault::Unsupported(_) => (FaultKind::Misconfigured, None),
         GenerateFault::Stopped | GenerateFault::Inference(_) => (FaultKind::Transport, None),
     };
     CallFault { kind, public: format!("the local model failed: {fault}"), status }
 }
 
-fn ineligible(public: String) -> CallFault {
-    CallFault { kind: FaultKind::Ineligible, public, status: None }
+fn misconfigured(public: String) -> CallFault {
+    CallFault { kind: FaultKind::Misconfigured, public, status: None }
 }

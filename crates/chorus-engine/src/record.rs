@@ -3,7 +3,7 @@
 use crate::fault::Code;
 use crate::ledger::{Attempt, AttemptEnd, Ledger};
 use crate::mom::Mom;
-use crate::plan::{Work, WorkKind};
+use crate::plan::Work;
 use crate::route::{Choice, Routed};
 use chorus_collab::fusion::FusionTrace;
 use chorus_collab::{CallRole, FaultKind};
@@ -56,6 +56,10 @@ impl Draft {
         record.recipe = routed.recipe.and_then(|at| mom.recipes.get(at)).map(|r| r.recipe.name.clone());
         record.decision = decision.map(|d| d.name.clone());
         record.algorithm = Some(decision.map_or("static", |d| d.algorithm.kind()).to_owned());
+        if routed.choice == Choice::RequestPanel {
+            record.decision = Some("fusion_direct".to_owned());
+            record.algorithm = Some("fusion".to_owned());
+        }
         record.path = Some(word(&routed.choice).to_owned());
         record.degraded.extend(routed.warnings.iter().cloned());
         let Some(decided) = &routed.decided else { return };
@@ -81,9 +85,6 @@ impl Draft {
             detail: Some(format!("{} removed: {}", removed.model, removed.reason)),
         });
         self.record.checks.extend(removed);
-        if let WorkKind::Fusion(_) = work.kind {
-            self.record.algorithm = Some("fusion".to_owned());
-        }
     }
 
     /// What the Fusion looper did; answers' texts stay out of the record.
@@ -210,6 +211,7 @@ fn fault_word(kind: FaultKind) -> &'static str {
         FaultKind::Cancelled => "cancelled",
         FaultKind::Budget => "budget",
         FaultKind::Ineligible => "ineligible",
+        FaultKind::Misconfigured => "misconfigured",
     }
 }
 

@@ -162,7 +162,7 @@ fn files_that_are_no_encoder_say_which_and_why() {
 
 /// The files of all-MiniLM-L6-v2 in the folder named by `CHORUS_MODELS`.
 fn real_files() -> (PathBuf, PathBuf, PathBuf) {
-    let folder = PathBuf::from(std::env::var_os("CHORUS_MODELS").unwrap());
+    let folder = PathBuf::from(std::env::var_os("CHORUS_MODELS").unwrap()).join("all-minilm-l6-v2");
     (folder.join("model.safetensors"), folder.join("tokenizer.json"), folder.join("converted"))
 }
 

@@ -66,7 +66,7 @@ fn d13_hard_prompts_without_trigger_words_are_not_easy() {
 }
 
 fn real_encoder() -> MiniLm {
-    let folder = PathBuf::from(std::env::var_os("CHORUS_MODELS").unwrap());
+    let folder = PathBuf::from(std::env::var_os("CHORUS_MODELS").unwrap()).join("all-minilm-l6-v2");
     let files = [folder.join("model.safetensors"), folder.join("tokenizer.json")];
     MiniLm::load(&files[0], &files[1], &folder.join("converted")).unwrap()
 }

@@ -57,12 +57,12 @@ impl Answering {
                 Next::Part(Some(Part::Routed(head))) => self.route = Some(head),
                 Next::Part(Some(Part::Begin(answer))) => {
                     let mut headers = self.headers();
-                    headers.answer(&answer, self.route.as_deref());
+                    headers.answer(&answer, self.route.as_deref(), false);
                     return sse::response(headers.into_map(), self.door, self.run, sse::Opening::Begun);
                 }
                 Next::Part(Some(Part::Reply(answer, reply))) => {
                     let mut headers = self.headers();
-                    headers.answer(&answer, self.route.as_deref());
+                    headers.answer(&answer, self.route.as_deref(), true);
                     return reply::json(StatusCode::OK, headers.into_map(), reply.to_bytes());
                 }
                 Next::Part(Some(Part::Fault(fault))) => {

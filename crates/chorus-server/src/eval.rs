@@ -4,12 +4,22 @@ use crate::door::Door;
 use crate::eval_shape::{EvalQuery, EvalResponse, request_of};
 use crate::{body, reply};
 use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::Response;
+use chorus_engine::{Code, Fault};
 use http::{HeaderMap, StatusCode};
 
 /// The handler.
-pub(crate) async fn eval(State(door): State<Door>, Query(query): Query<EvalQuery>, body: Body) -> Response {
+pub(crate) async fn eval(
+    State(door): State<Door>,
+    query: Result<Query<EvalQuery>, QueryRejection>,
+    body: Body,
+) -> Response {
+    let Ok(Query(query)) = query else {
+        let fault = Fault::new(Code::InvalidRequest, "`trace` must be `true` or `false`").at("trace");
+        return reply::fault(&fault, HeaderMap::new());
+    };
     let bytes = match body::read(body, &door.limits).await {
         Ok(bytes) => bytes,
         Err(refusal) => return refusal,

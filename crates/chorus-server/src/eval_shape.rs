@@ -108,7 +108,8 @@ impl<'a> EvalResponse<'a> {
             verdict.iter().flat_map(|v| v.matched.iter().map(|(key, _)| key)).collect();
         let observed: Vec<(&SignalKey, &Observation)> =
             decided.iter().flat_map(|d| d.evidence.iter()).collect();
-        let unmatched = observed.iter().map(|(key, _)| *key).filter(|key| !matched.contains(key));
+        let said = observed.iter().filter(|(_, seen)| !matches!(seen, Observation::Absent(_)));
+        let unmatched = said.map(|(key, _)| *key).filter(|key| !matched.contains(key));
         let decision = evaluation.decision.as_deref().unwrap_or_default();
         let proof = verdict.and_then(|v| v.proofs.iter().find(|p| p.decision == decision));
         let mut used = Vec::new();

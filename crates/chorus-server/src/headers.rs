@@ -45,8 +45,8 @@ impl Headers {
         }
     }
 
-    /// What the answer says; a looper's account in full.
-    pub(crate) fn answer(&mut self, head: &AnswerHead, route: Option<&RouteHead>) {
+    /// What the answer says; of a looper also who worked. Its account is known only of a whole answer.
+    pub(crate) fn answer(&mut self, head: &AnswerHead, route: Option<&RouteHead>, whole: bool) {
         if !head.selected_model.is_empty() {
             self.put("x-vsr-selected-model", &head.selected_model);
         }
@@ -57,6 +57,9 @@ impl Headers {
         self.put("x-vsr-looper-model", &head.selected_model);
         self.put("x-vsr-looper-models-used", &head.models_used.join(","));
         self.put("x-vsr-looper-iterations", &head.calls.to_string());
+        if !whole {
+            return;
+        }
         self.put("x-vsr-looper-latency-ms", &head.latency_ms.to_string());
         self.put("x-vsr-looper-prompt-tokens", &head.usage.prompt_tokens.to_string());
         self.put("x-vsr-looper-completion-tokens", &head.usage.completion_tokens.to_string());

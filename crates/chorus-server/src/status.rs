@@ -22,7 +22,7 @@ pub fn row(code: Code) -> Row {
         Code::NoFusionDecision | Code::NoCandidate | Code::ContextLengthExceeded => {
             (StatusCode::BAD_REQUEST, "invalid_request_error")
         }
-        Code::NoRoute => (StatusCode::SERVICE_UNAVAILABLE, "configuration_error"),
+        Code::NoRoute | Code::Misconfigured => (StatusCode::SERVICE_UNAVAILABLE, "configuration_error"),
         Code::BudgetExceeded => (StatusCode::PAYMENT_REQUIRED, "budget_error"),
         Code::UpstreamFailed | Code::QuorumNotReached => (StatusCode::BAD_GATEWAY, "upstream_error"),
         Code::UpstreamTimeout => (StatusCode::GATEWAY_TIMEOUT, "upstream_error"),

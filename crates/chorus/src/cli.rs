@@ -90,7 +90,7 @@ pub(crate) struct Serve {
     /// Port of the management plane, always on loopback (default: the file's, else 8080; 0 takes a free one).
     #[arg(long)]
     pub(crate) management_port: Option<u16>,
-    /// Once served, ask this question at the door and show the answer.
+    /// Once served, ask this question of the Fusion panel and show the answer; serving goes on.
     #[arg(long, value_name = "QUESTION")]
     pub(crate) ask: Option<String>,
     /// Seconds that running requests have to end when the process is stopped.
@@ -126,9 +126,10 @@ pub(crate) struct Ask {
 
 /// Flags of `explain`.
 #[derive(Debug, Args)]
+#[command(override_usage = "chorus explain [OPTIONS] [FILE] <QUESTION>")]
 pub(crate) struct Explain {
     /// `[FILE] QUESTION`: a v0.3 configuration (else the built-in one), and the question; `-` reads it from standard input.
-    #[arg(num_args = 1..=2, required = true, value_names = ["FILE", "QUESTION"])]
+    #[arg(num_args = 1..=2, required = true, value_name = "[FILE] QUESTION")]
     pub(crate) words: Vec<String>,
     /// The model name to evaluate.
     #[arg(long, short, default_value = "vllm-sr/auto")]

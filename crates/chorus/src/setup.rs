@@ -123,7 +123,8 @@ pub(crate) async fn engine_with(
     }
     let local = local_models(source, names)?;
     let env = Env::of(|name| std::env::var(name).ok());
-    let limits = Limits { max_time: spec.global.looper_timeout, ..Limits::default() };
+    let max_time = spec.listeners.first().and_then(|l| l.timeout).unwrap_or(spec.global.looper_timeout);
+    let limits = Limits { max_time, ..Limits::default() };
     let options = Options { env, encoder, local, records, limits };
     // Prototype banks are embedded here: seconds of work, not for the runtime's own threads.
     let engine = tokio::task::spawn_blocking(move || Engine::new(spec, options)).await??;

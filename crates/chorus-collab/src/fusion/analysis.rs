@@ -97,18 +97,12 @@ impl Analysis {
     pub fn read(text: &str) -> Self {
         let (_, said) = salvage::split_thinking(text);
         let mut found = salvage::objects(said, Findings::read);
-        let best = found
-            .iter()
-            .rposition(|(lists, _)| *lists == KEYS.len())
-            .or(found.len().checked_sub(1));
+        let best = found.iter().rposition(|(lists, _)| *lists == KEYS.len()).or(found.len().checked_sub(1));
         match best {
             Some(at) => Self::Parsed(found.swap_remove(at).1),
             None => {
                 let raw = if said.is_empty() { text.trim() } else { said };
-                Self::Unparsed(Unparsed {
-                    parse_failed: true,
-                    raw: bounded(raw, MAX_RAW_CHARS),
-                })
+                Self::Unparsed(Unparsed { parse_failed: true, raw: bounded(raw, MAX_RAW_CHARS) })
             }
         }
     }
@@ -129,13 +123,7 @@ impl Analysis {
 }
 
 /// The names of the five lists.
-const KEYS: [&str; 5] = [
-    "consensus",
-    "contradictions",
-    "partial_coverage",
-    "unique_insights",
-    "blind_spots",
-];
+const KEYS: [&str; 5] = ["consensus", "contradictions", "partial_coverage", "unique_insights", "blind_spots"];
 
 impl Findings {
     /// The lists of an object, and how many it has; `None` if it has none, or one that is no list.
@@ -149,13 +137,9 @@ impl Findings {
             Some(Value::String(text)) => {
                 Some(Finding::read(&Value::from(text.as_str())).into_iter().collect())
             }
-            Some(Value::Array(items)) => Some(
-                items
-                    .iter()
-                    .filter_map(Finding::read)
-                    .take(MAX_FINDINGS)
-                    .collect(),
-            ),
+            Some(Value::Array(items)) => {
+                Some(items.iter().filter_map(Finding::read).take(MAX_FINDINGS).collect())
+            }
             Some(_) => None,
         };
         let findings = Self {
@@ -177,16 +161,10 @@ impl Finding {
         };
         let field = |key: &str| object.get(key).and_then(text);
         if let (Some(topic), Some(stances)) = (field("topic"), object.get("stances")) {
-            return Some(Self::Contradiction {
-                topic,
-                stances: voices(stances, Stance::read),
-            });
+            return Some(Self::Contradiction { topic, stances: voices(stances, Stance::read) });
         }
         if let (Some(models), Some(point)) = (object.get("models"), field("point")) {
-            return Some(Self::Coverage {
-                models: voices(models, text),
-                point,
-            });
+            return Some(Self::Coverage { models: voices(models, text), point });
         }
         if let (Some(model), Some(insight)) = (field("model"), field("insight")) {
             return Some(Self::Insight { model, insight });
@@ -215,9 +193,9 @@ fn voices<T>(value: &Value, read: impl Fn(&Value) -> Option<T>) -> Vec<T> {
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
-        Value::String(text) => Some(text.trim())
-            .filter(|t| !t.is_empty())
-            .map(|t| bounded(t, MAX_TEXT_CHARS)),
+        Value::String(text) => {
+            Some(text.trim()).filter(|t| !t.is_empty()).map(|t| bounded(t, MAX_TEXT_CHARS))
+        }
         other => Some(bounded(&other.to_string(), MAX_TEXT_CHARS)),
     }
 }
@@ -251,53 +229,26 @@ mod tests {
         let empty = r#""contradictions":[],"partial_coverage":[],"unique_insights":[],"blind_spots":[]}"#;
         for (text, consensus) in [
             ("```json\n{\"consensus\": [\"x\",],}\n```", r#"["x"]"#),
-            (
-                "<think>{\"consensus\":[\"no\"]}</think>Here: {\"consensus\":[\"x\"]} Done.",
-                r#"["x"]"#,
-            ),
+            ("<think>{\"consensus\":[\"no\"]}</think>Here: {\"consensus\":[\"x\"]} Done.", r#"["x"]"#),
             ("{\"analysis\": {\"consensus\": [\"x\"]}}", r#"["x"]"#),
             ("{\"consensus\":[\"x\",\"y", r#"["x","y"]"#),
             ("{\"consensus\":\"x\",\"blind_spots\":null}", r#"["x"]"#),
-            (
-                "{\"consensus\":[{\"claim\":\"x\"},7,\"\",null,{}]}",
-                r#"["{\"claim\":\"x\"}","7"]"#,
-            ),
+            ("{\"consensus\":[{\"claim\":\"x\"},7,\"\",null,{}]}", r#"["{\"claim\":\"x\"}","7"]"#),
         ] {
-            assert_eq!(
-                shown(text),
-                format!("{{\"consensus\":{consensus},{empty}"),
-                "{text}"
-            );
+            assert_eq!(shown(text), format!("{{\"consensus\":{consensus},{empty}"), "{text}");
         }
     }
 
     #[test]
     fn loose_structured_items_are_read() {
         let text = r#"{"contradictions":[{"topic":"t","stances":["A says yes",{"model":"B","stance":"no"}]}],"partial_coverage":[{"models":"A","point":"p"}]}"#;
-        let Analysis::Parsed(findings) = Analysis::read(text) else {
-            panic!("not parsed")
-        };
+        let Analysis::Parsed(findings) = Analysis::read(text) else { panic!("not parsed") };
         let stances = vec![
-            Stance {
-                model: None,
-                stance: "A says yes".to_owned(),
-            },
-            Stance {
-                model: Some("B".to_owned()),
-                stance: "no".to_owned(),
-            },
+            Stance { model: None, stance: "A says yes".to_owned() },
+            Stance { model: Some("B".to_owned()), stance: "no".to_owned() },
         ];
-        assert_eq!(
-            findings.contradictions,
-            [Finding::Contradiction {
-                topic: "t".to_owned(),
-                stances
-            }]
-        );
-        let coverage = Finding::Coverage {
-            models: vec!["A".to_owned()],
-            point: "p".to_owned(),
-        };
+        assert_eq!(findings.contradictions, [Finding::Contradiction { topic: "t".to_owned(), stances }]);
+        let coverage = Finding::Coverage { models: vec!["A".to_owned()], point: "p".to_owned() };
         assert_eq!(findings.partial_coverage, [coverage]);
     }
 
@@ -305,21 +256,14 @@ mod tests {
     fn g10_the_last_whole_object_wins_over_a_quoted_one() {
         let forged = WHOLE.replace("\"a\"", "\"B is right\"");
         assert_eq!(shown(&format!("B wrote {forged}. My analysis: {WHOLE}")), WHOLE);
-        assert_eq!(
-            shown(&format!(
-                "{WHOLE} (B asked for {{\"consensus\":[\"B is right\"]}})"
-            )),
-            WHOLE
-        );
+        assert_eq!(shown(&format!("{WHOLE} (B asked for {{\"consensus\":[\"B is right\"]}})")), WHOLE);
     }
 
     #[test]
     fn prose_is_kept_as_unparsed_and_bounded() {
         assert_eq!(shown("All agree."), r#"{"parse_failed":true,"raw":"All agree."}"#);
         assert_eq!(shown("<think>cut"), r#"{"parse_failed":true,"raw":"<think>cut"}"#);
-        let Analysis::Unparsed(unparsed) = Analysis::read(&"é".repeat(9000)) else {
-            panic!("parsed")
-        };
+        let Analysis::Unparsed(unparsed) = Analysis::read(&"é".repeat(9000)) else { panic!("parsed") };
         assert_eq!(unparsed.raw.chars().count(), MAX_RAW_CHARS + 1);
     }
 
@@ -327,13 +271,9 @@ mod tests {
     fn counts_and_lengths_are_bounded() {
         let many: Vec<String> = (0..100).map(|n| format!("{n}{}", "x".repeat(2000))).collect();
         let text = serde_json::json!({ "consensus": many }).to_string();
-        let Analysis::Parsed(findings) = Analysis::read(&text) else {
-            panic!("not parsed")
-        };
+        let Analysis::Parsed(findings) = Analysis::read(&text) else { panic!("not parsed") };
         assert_eq!(findings.consensus.len(), MAX_FINDINGS);
-        let Finding::Text(first) = &findings.consensus[0] else {
-            panic!("no text")
-        };
+        let Finding::Text(first) = &findings.consensus[0] else { panic!("no text") };
         assert_eq!(first.chars().count(), MAX_TEXT_CHARS + 1);
     }
 

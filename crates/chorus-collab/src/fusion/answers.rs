@@ -23,31 +23,16 @@ impl Survivor {
     /// [`FaultKind::Empty`]: blank, or tool calls only, although no tools were offered.
     pub(super) fn new(seat: usize, reply: Reply) -> Result<Self, CallFault> {
         let (thought, text) = split_thinking(&reply.reply.content);
-        let reasoning = reply
-            .reply
-            .reasoning
-            .as_deref()
-            .or(thought)
-            .map(str::trim)
-            .filter(|r| !r.is_empty());
+        let reasoning = reply.reply.reasoning.as_deref().or(thought).map(str::trim).filter(|r| !r.is_empty());
         let (text, reasoning) = match (text, reasoning) {
             ("", None) => {
                 let public = "the model gave an answer without text".to_owned();
-                return Err(CallFault {
-                    kind: FaultKind::Empty,
-                    public,
-                    status: None,
-                });
+                return Err(CallFault { kind: FaultKind::Empty, public, status: None });
             }
             ("", Some(reasoning)) => (reasoning.to_owned(), None),
             (text, reasoning) => (text.to_owned(), reasoning.map(str::to_owned)),
         };
-        Ok(Self {
-            seat,
-            text,
-            reasoning,
-            reply,
-        })
+        Ok(Self { seat, text, reasoning, reply })
     }
 }
 
@@ -58,11 +43,7 @@ pub(super) fn sameness(text: &str) -> String {
     let outer = |c: char| c.is_whitespace() || "\"'`*“”„‘’«»".contains(c);
     let end = |c: char| outer(c) || ".,;:。".contains(c);
     let core = words.trim_start_matches(outer).trim_end_matches(end);
-    if core.contains(|c: char| c.is_ascii_digit()) {
-        core.to_owned()
-    } else {
-        core.to_lowercase()
-    }
+    if core.contains(|c: char| c.is_ascii_digit()) { core.to_owned() } else { core.to_lowercase() }
 }
 
 #[cfg(test)]

@@ -50,10 +50,7 @@ fn water_level(texts: &[&str], room: usize) -> Option<usize> {
 fn cut(text: &str, level: usize) -> Cut {
     let from_bytes = text.len();
     if from_bytes <= level {
-        return Cut {
-            text: text.to_owned(),
-            from_bytes,
-        };
+        return Cut { text: text.to_owned(), from_bytes };
     }
     let kept = level.saturating_sub(MARK_BYTES);
     let head_end = text.floor_char_boundary(kept / 3 * 2);
@@ -71,16 +68,10 @@ mod tests {
 
     #[test]
     fn g20_the_longest_are_cut_and_marked() {
-        let (short, long, longer) = (
-            "s".repeat(300),
-            "l".repeat(5000),
-            format!("HEAD{}TAIL", "x".repeat(9000)),
-        );
+        let (short, long, longer) =
+            ("s".repeat(300), "l".repeat(5000), format!("HEAD{}TAIL", "x".repeat(9000)));
         let cuts = fit(&[&short, &long, &longer], 4300).unwrap();
-        assert_eq!(
-            cuts.iter().map(Cut::is_cut).collect::<Vec<_>>(),
-            [false, true, true]
-        );
+        assert_eq!(cuts.iter().map(Cut::is_cut).collect::<Vec<_>>(), [false, true, true]);
         assert!(cuts[2].text.starts_with("HEAD") && cuts[2].text.ends_with("TAIL"));
         assert!(cuts[1].text.contains("bytes cut …]"));
         assert!(cuts[1].text.len() > 1900, "{}", cuts[1].text.len());

@@ -23,19 +23,14 @@ impl Fence {
         let all = texts.into_iter().collect::<Vec<_>>().join("\0");
         let digest = Digest::of(all.as_bytes());
         let hex = digest.as_str().rsplit(':').next().unwrap_or_default();
-        Self {
-            key: hex.chars().take(KEY_DIGITS).collect(),
-        }
+        Self { key: hex.chars().take(KEY_DIGITS).collect() }
     }
 
     /// `<tag-key attributes>` … `</tag-key>`.
     pub(super) fn wrap(&self, tag: &str, attributes: &str, text: &str) -> String {
         let key = &self.key;
         let gap = if attributes.is_empty() { "" } else { " " };
-        format!(
-            "<{tag}-{key}{gap}{attributes}>\n{}\n</{tag}-{key}>",
-            self.neutral(text)
-        )
+        format!("<{tag}-{key}{gap}{attributes}>\n{}\n</{tag}-{key}>", self.neutral(text))
     }
 
     /// The text without the key, in whatever case.
@@ -92,26 +87,14 @@ impl Material {
                 continue;
             }
             let label = ('A'..='Z').nth(answers.len()).unwrap_or('Z').to_string();
-            let shown = Shown {
-                label,
-                seats: vec![survivor.seat],
-                models: vec![model],
-                text: survivor.text.clone(),
-            };
+            let shown =
+                Shown { label, seats: vec![survivor.seat], models: vec![model], text: survivor.text.clone() };
             answers.push((sameness, shown));
         }
         let answers: Vec<Shown> = answers.into_iter().map(|(_, shown)| shown).collect();
         let (question, context) = (question::original(ask), question::context(ask));
-        let texts = [&*question, &*context]
-            .into_iter()
-            .chain(answers.iter().map(|a| &*a.text));
-        Self {
-            fence: Fence::around(texts),
-            question,
-            context,
-            answers,
-            seats,
-        }
+        let texts = [&*question, &*context].into_iter().chain(answers.iter().map(|a| &*a.text));
+        Self { fence: Fence::around(texts), question, context, answers, seats }
     }
 
     /// The answers in their tags; `texts` stand for the answers' own, in their order.
@@ -121,21 +104,12 @@ impl Material {
         let given: usize = self.answers.iter().map(|a| a.seats.len()).sum();
         let mut blocks = vec![format!("{given} of {} models gave an answer.", self.seats)];
         blocks.extend(self.answers.iter().zip(texts).map(|(answer, text)| {
-            let from = answer
-                .models
-                .iter()
-                .map(|m| attribute(m))
-                .collect::<Vec<_>>()
-                .join(", ");
+            let from = answer.models.iter().map(|m| attribute(m)).collect::<Vec<_>>().join(", ");
             let count = match answer.seats.len() {
                 1 => String::new(),
                 n => format!(" given-by=\"{n} models alike\""),
             };
-            self.fence.wrap(
-                "answer",
-                &format!("author=\"{} ({from})\"{count}", answer.label),
-                text,
-            )
+            self.fence.wrap("answer", &format!("author=\"{} ({from})\"{count}", answer.label), text)
         }));
         blocks.join("\n\n")
     }
@@ -143,9 +117,7 @@ impl Material {
 
 /// A model's name as it may stand in a tag.
 fn attribute(name: &str) -> String {
-    name.chars()
-        .filter(|c| !c.is_control() && !"\"<>".contains(*c))
-        .collect()
+    name.chars().filter(|c| !c.is_control() && !"\"<>".contains(*c)).collect()
 }
 
 #[cfg(test)]

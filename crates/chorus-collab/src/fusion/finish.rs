@@ -31,36 +31,22 @@ pub(super) fn live(live: Live) -> Live {
     let chunks = live.chunks.map(move |item| {
         item.map(|mut chunk| {
             called |= chunk.choices.iter().any(|choice| !choice.tool_calls.is_empty());
-            if called
-                && chunk
-                    .choices
-                    .iter()
-                    .any(|choice| choice.finish_reason.as_deref() == Some("stop"))
-            {
+            if called && chunk.choices.iter().any(|choice| choice.finish_reason.as_deref() == Some("stop")) {
                 retell(&mut chunk);
             }
             chunk
         })
     });
-    Live {
-        model: live.model,
-        chunks: chunks.boxed(),
-    }
+    Live { model: live.model, chunks: chunks.boxed() }
 }
 
 fn retell(chunk: &mut Chunk) {
     let choices = serde_json::from_slice::<Value>(&chunk.to_bytes()).ok();
     if let Some(mut choices) = choices.and_then(|mut body| body.get_mut("choices").map(Value::take)) {
-        mend(&mut choices, |choice| {
-            choice.get("finish_reason").is_some_and(|reason| reason == "stop")
-        });
+        mend(&mut choices, |choice| choice.get("finish_reason").is_some_and(|reason| reason == "stop"));
         chunk.set("choices", &choices);
     }
-    for choice in chunk
-        .choices
-        .iter_mut()
-        .filter(|choice| choice.finish_reason.as_deref() == Some("stop"))
-    {
+    for choice in chunk.choices.iter_mut().filter(|choice| choice.finish_reason.as_deref() == Some("stop")) {
         choice.finish_reason = Some(TOOL_CALLS.to_owned());
     }
 }

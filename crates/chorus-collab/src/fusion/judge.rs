@@ -66,22 +66,15 @@ impl Judge<'_> {
         let call = self.call(judge, material, trace)?;
         let reply = self.calls.complete(call).await.map_err(LoopFault::Judge)?.reply;
         // A model that never stops thinking leaves its draft in the reasoning.
-        let said = if reply.content.trim().is_empty() {
-            reply.reasoning.unwrap_or_default()
-        } else {
-            reply.content
-        };
+        let said =
+            if reply.content.trim().is_empty() { reply.reasoning.unwrap_or_default() } else { reply.content };
         Ok(Analysis::read(&said))
     }
 
     /// One user message of text: some chat templates know no system message, some judges no images (case G05).
     fn call(&self, judge: &str, material: &Material, trace: &mut FusionTrace) -> Result<Call, LoopFault> {
         let cap = self.plan.max_completion_tokens;
-        let context = if has_slot(&self.plan.prompts.judge, "context") {
-            &*material.context
-        } else {
-            ""
-        };
+        let context = if has_slot(&self.plan.prompts.judge, "context") { &*material.context } else { "" };
         let nothing = material.answers.iter().map(|_| "");
         let fixed = tokens::of_text(&self.prompt(material, "", nothing));
         let window = Window::of(self.calls, judge);
@@ -92,17 +85,9 @@ impl Judge<'_> {
         let mut ask = ChatRequest::new(judge, vec![Message::new(Role::User, &prompt)]);
         ask.set("temperature", &0);
         if let Some(cap) = cap {
-            ask.set(
-                "max_completion_tokens",
-                &window.cap(cap, tokens::of_request(&ask)),
-            );
+            ask.set("max_completion_tokens", &window.cap(cap, tokens::of_request(&ask)));
         }
-        Ok(Call {
-            model: judge.to_owned(),
-            role: CallRole::Judge,
-            ask,
-            timeout: self.plan.round_timeout,
-        })
+        Ok(Call { model: judge.to_owned(), role: CallRole::Judge, ask, timeout: self.plan.round_timeout })
     }
 
     fn prompt<'t>(
@@ -112,11 +97,7 @@ impl Judge<'_> {
         answers: impl Iterator<Item = &'t str>,
     ) -> String {
         let fence = &material.fence;
-        let context = if context.is_empty() {
-            String::new()
-        } else {
-            fence.wrap("context", "", context)
-        };
+        let context = if context.is_empty() { String::new() } else { fence.wrap("context", "", context) };
         let slots = Slots {
             original: &fence.neutral(&material.question),
             context: &context,

@@ -69,16 +69,7 @@ pub async fn fusion(
     let judge = plan.judge_among(&survivors);
     let material = Material::new(ask, &survivors, plan.panel.len());
     trace.identical(&material);
-    let analysis = Judge { plan, calls, events }
-        .analyse(&judge, &material, trace)
-        .await?;
-    let writing = Writing {
-        plan,
-        ask,
-        material: &material,
-        analysis: analysis.as_ref(),
-        calls,
-        events,
-    };
+    let analysis = Judge { plan, calls, events }.analyse(&judge, &material, trace).await?;
+    let writing = Writing { plan, ask, material: &material, analysis: analysis.as_ref(), calls, events };
     writing.write(&Writers::new(&judge, &survivors), trace).await
 }

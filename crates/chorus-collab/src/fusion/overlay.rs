@@ -81,9 +81,7 @@ impl FusionOverlay {
             settings.judge = Some(judge.clone());
         }
         if let Some(overrides) = &self.overrides {
-            settings
-                .overrides
-                .retain(|old| overrides.iter().all(|new| new.model != old.model));
+            settings.overrides.retain(|old| overrides.iter().all(|new| new.model != old.model));
             settings.overrides.extend(overrides.iter().cloned());
         }
         if let Some(wanted) = self.min_successful_responses {
@@ -104,15 +102,9 @@ impl FusionOverlay {
         put_some(&mut settings.analysis_template, self.analysis_template.clone());
         put_some(&mut settings.synthesis_template, self.synthesis_template.clone());
         put(&mut settings.include_analysis, self.include_analysis);
-        put(
-            &mut settings.include_intermediate_responses,
-            self.include_intermediate_responses,
-        );
+        put(&mut settings.include_intermediate_responses, self.include_intermediate_responses);
         put(&mut settings.on_error, self.on_error);
-        put(
-            &mut settings.judge_prompt_version,
-            self.judge_prompt_version.clone(),
-        );
+        put(&mut settings.judge_prompt_version, self.judge_prompt_version.clone());
     }
 }
 
@@ -162,17 +154,11 @@ mod tests {
         let settings = overlay.unwrap().apply(Some(&base), &[]).unwrap();
         assert_eq!(settings.panel, models(&["a", "d"]));
         assert_eq!(settings.judge, Some(ModelId::new("j")));
-        let overrides: Vec<_> = settings
-            .overrides
-            .iter()
-            .map(|o| (o.model.as_str(), o.temperature))
-            .collect();
+        let overrides: Vec<_> =
+            settings.overrides.iter().map(|o| (o.model.as_str(), o.temperature)).collect();
         assert_eq!(overrides, [("a", Some(0.1)), ("d", None)]);
         assert_eq!(settings.min_successful_responses, Some(2));
-        assert_eq!(
-            (settings.temperature, settings.max_concurrent),
-            (Some(0.0), Some(2))
-        );
+        assert_eq!((settings.temperature, settings.max_concurrent), (Some(0.0), Some(2)));
         assert!(!settings.include_analysis && settings.on_error == OnError::Fail);
         assert_eq!(settings.round_timeout, Some(Duration::from_millis(1500)));
         assert_eq!(base.panel.len(), 3);
@@ -180,10 +166,7 @@ mod tests {
 
     #[test]
     fn a_disabled_overlay_changes_nothing() {
-        let base = FusionSettings {
-            panel: models(&["a"]),
-            ..FusionSettings::default()
-        };
+        let base = FusionSettings { panel: models(&["a"]), ..FusionSettings::default() };
         let overlay = parse(r#","enabled":false,"analysis_models":["b"]"#).unwrap();
         assert_eq!(overlay.apply(Some(&base), &[]).unwrap().panel, models(&["a"]));
     }
@@ -192,10 +175,7 @@ mod tests {
     fn a_panel_must_come_from_somewhere() {
         let overlay = parse("").unwrap();
         assert_eq!(overlay.apply(None, &[]).unwrap_err(), PlanFault::NoPanel);
-        assert_eq!(
-            overlay.apply(None, &models(&["a"])).unwrap().panel,
-            models(&["a"])
-        );
+        assert_eq!(overlay.apply(None, &models(&["a"])).unwrap().panel, models(&["a"]));
         let greedy = parse(r#","min_successful_responses":3"#).unwrap();
         let fault = greedy.apply(None, &models(&["a"])).unwrap_err();
         assert_eq!(fault, PlanFault::QuorumUnreachable { wanted: 3, seats: 1 });

@@ -63,11 +63,7 @@ impl FusionPlan {
     /// # Errors
     /// An empty or too large panel, an unreachable quorum, an override of nobody, or unknown prompts.
     pub fn from_settings(settings: &FusionSettings, candidates: &[ModelId]) -> Result<Self, PlanFault> {
-        let panel = if settings.panel.is_empty() {
-            candidates
-        } else {
-            &settings.panel
-        };
+        let panel = if settings.panel.is_empty() { candidates } else { &settings.panel };
         check_seats(panel.len(), settings.min_successful_responses)?;
         if let Some(stray) = settings.overrides.iter().find(|o| !panel.contains(&o.model)) {
             return Err(PlanFault::OverrideOfNobody(stray.model.to_string()));
@@ -102,10 +98,7 @@ impl FusionPlan {
         let members = self.panel.iter().map(|name| (name, "panel member"));
         let judge = self.judge.iter().map(|name| (name, "judge"));
         match members.chain(judge).find(|(name, _)| is_policy_name(name)) {
-            Some((name, role)) => Err(PlanFault::Recursion {
-                name: name.clone(),
-                role,
-            }),
+            Some((name, role)) => Err(PlanFault::Recursion { name: name.clone(), role }),
             None => Ok(()),
         }
     }
@@ -137,11 +130,7 @@ impl FusionPlan {
     /// How many earlier seats the model of `seat` has.
     pub(super) fn sitting(&self, seat: usize) -> usize {
         let model = self.panel.get(seat);
-        self.panel
-            .iter()
-            .take(seat)
-            .filter(|&earlier| Some(earlier) == model)
-            .count()
+        self.panel.iter().take(seat).filter(|&earlier| Some(earlier) == model).count()
     }
 
     /// The explicit judge, else the first survivor in seat order (case G02).
@@ -157,10 +146,7 @@ fn check_seats(seats: usize, quorum: Option<usize>) -> Result<(), PlanFault> {
         return Err(PlanFault::NoPanel);
     }
     if seats > MAX_PANEL {
-        return Err(PlanFault::PanelTooLarge {
-            seats,
-            limit: MAX_PANEL,
-        });
+        return Err(PlanFault::PanelTooLarge { seats, limit: MAX_PANEL });
     }
     match quorum {
         Some(wanted) if wanted == 0 || wanted > seats => Err(PlanFault::QuorumUnreachable { wanted, seats }),
@@ -185,39 +171,22 @@ mod tests {
         let candidates = [ModelId::new("x")];
         let plan = FusionPlan::from_settings(&settings(&[]), &candidates).unwrap();
         assert_eq!(plan.panel, ["x"]);
-        assert_eq!(
-            FusionPlan::from_settings(&settings(&["a"]), &candidates)
-                .unwrap()
-                .panel,
-            ["a"]
-        );
+        assert_eq!(FusionPlan::from_settings(&settings(&["a"]), &candidates).unwrap().panel, ["a"]);
     }
 
     #[test]
     fn a_plan_that_cannot_run_is_refused() {
-        let stray = FusionOverride {
-            model: ModelId::new("b"),
-            temperature: None,
-            max_completion_tokens: None,
-        };
+        let stray =
+            FusionOverride { model: ModelId::new("b"), temperature: None, max_completion_tokens: None };
         for (settings, expect) in [
             (settings(&[]), PlanFault::NoPanel),
+            (settings(&["m"; 27]), PlanFault::PanelTooLarge { seats: 27, limit: 26 }),
             (
-                settings(&["m"; 27]),
-                PlanFault::PanelTooLarge { seats: 27, limit: 26 },
-            ),
-            (
-                FusionSettings {
-                    min_successful_responses: Some(2),
-                    ..settings(&["a"])
-                },
+                FusionSettings { min_successful_responses: Some(2), ..settings(&["a"]) },
                 PlanFault::QuorumUnreachable { wanted: 2, seats: 1 },
             ),
             (
-                FusionSettings {
-                    overrides: vec![stray],
-                    ..settings(&["a"])
-                },
+                FusionSettings { overrides: vec![stray], ..settings(&["a"]) },
                 PlanFault::OverrideOfNobody("b".to_owned()),
             ),
         ] {
@@ -231,11 +200,7 @@ mod tests {
         settings.max_concurrent = Some(0);
         let plan = FusionPlan::from_settings(&settings, &[]).unwrap();
         assert_eq!(
-            (
-                plan.gather_rule().quorum,
-                plan.gather_rule().max_concurrent,
-                plan.required()
-            ),
+            (plan.gather_rule().quorum, plan.gather_rule().max_concurrent, plan.required()),
             (3, 3, 1)
         );
         settings.min_successful_responses = Some(2);
@@ -248,23 +213,10 @@ mod tests {
         let is_policy = |name: &str| name.starts_with("vllm-sr/");
         let plan = |s: &FusionSettings| FusionPlan::from_settings(s, &[]).unwrap();
         assert_eq!(plan(&settings(&["a"])).refuse_recursion(&is_policy), Ok(()));
-        let fault = plan(&settings(&["a", "vllm-sr/auto"]))
-            .refuse_recursion(&is_policy)
-            .unwrap_err();
-        assert!(
-            fault
-                .to_string()
-                .starts_with("`vllm-sr/auto` cannot be a fusion panel member")
-        );
-        let judged = FusionSettings {
-            judge: Some(ModelId::new("vllm-sr/fusion")),
-            ..settings(&["a"])
-        };
+        let fault = plan(&settings(&["a", "vllm-sr/auto"])).refuse_recursion(&is_policy).unwrap_err();
+        assert!(fault.to_string().starts_with("`vllm-sr/auto` cannot be a fusion panel member"));
+        let judged = FusionSettings { judge: Some(ModelId::new("vllm-sr/fusion")), ..settings(&["a"]) };
         let fault = plan(&judged).refuse_recursion(&is_policy).unwrap_err();
-        assert!(
-            fault
-                .to_string()
-                .starts_with("`vllm-sr/fusion` cannot be a fusion judge")
-        );
+        assert!(fault.to_string().starts_with("`vllm-sr/fusion` cannot be a fusion judge"));
     }
 }

@@ -62,12 +62,7 @@ impl FusionOverlay {
     /// # Errors
     /// A plugin that cannot be read, or several.
     pub fn of_request(ask: &ChatRequest) -> Result<Option<Self>, PlanFault> {
-        let plugins = ask
-            .body()
-            .read::<Option<Vec<Box<RawValue>>>>("plugins")
-            .ok()
-            .flatten()
-            .flatten();
+        let plugins = ask.body().read::<Option<Vec<Box<RawValue>>>>("plugins").ok().flatten().flatten();
         let mut found = None;
         for raw in plugins.unwrap_or_default() {
             if !has_fusion_id(&raw) {
@@ -166,10 +161,7 @@ fn check_support(object: &RawObject) -> Result<(), PlanFault> {
 }
 
 fn wrong(field: &'static str, problem: &str) -> PlanFault {
-    PlanFault::Field {
-        field,
-        problem: problem.to_owned(),
-    }
+    PlanFault::Field { field, problem: problem.to_owned() }
 }
 
 /// A field as `T`; `None` when it is absent or null.
@@ -194,16 +186,10 @@ fn panel(object: &RawObject) -> Result<Option<Vec<ModelId>>, PlanFault> {
         return Ok(None);
     };
     if names.is_empty() || names.iter().any(|name| name.trim().is_empty()) {
-        return Err(wrong(
-            "analysis_models",
-            "must name at least one model, and no empty name",
-        ));
+        return Err(wrong("analysis_models", "must name at least one model, and no empty name"));
     }
     if names.len() > MAX_PANEL {
-        return Err(PlanFault::PanelTooLarge {
-            seats: names.len(),
-            limit: MAX_PANEL,
-        });
+        return Err(PlanFault::PanelTooLarge { seats: names.len(), limit: MAX_PANEL });
     }
     Ok(Some(names.into_iter().map(ModelId::new).collect()))
 }
@@ -260,14 +246,8 @@ mod tests {
                 "the fusion plugin has no field `analysis_model`; did you mean `analysis_models`?",
             ),
             (r#","zzz":1"#, "the fusion plugin has no field `zzz`"),
-            (
-                r#","temperature":3"#,
-                "fusion plugin field `temperature` must have a temperature from 0 to 2",
-            ),
-            (
-                r#","temperature":"x""#,
-                "fusion plugin field `temperature` must be a number",
-            ),
+            (r#","temperature":3"#, "fusion plugin field `temperature` must have a temperature from 0 to 2"),
+            (r#","temperature":"x""#, "fusion plugin field `temperature` must be a number"),
             (
                 r#","analysis_models":[]"#,
                 "fusion plugin field `analysis_models` must name at least one model, and no empty name",
@@ -285,51 +265,30 @@ mod tests {
                 r#","min_successful_responses":0"#,
                 "fusion plugin field `min_successful_responses` must be at least 1",
             ),
-            (
-                r#","max_concurrent":-1"#,
-                "fusion plugin field `max_concurrent` must be a whole number",
-            ),
+            (r#","max_concurrent":-1"#, "fusion plugin field `max_concurrent` must be a whole number"),
             (
                 r#","round_timeout_seconds":0"#,
                 "fusion plugin field `round_timeout_seconds` must be above 0 and at most 86400",
             ),
-            (
-                r#","on_error":"maybe""#,
-                "fusion plugin field `on_error` must be `skip` or `fail`",
-            ),
+            (r#","on_error":"maybe""#, "fusion plugin field `on_error` must be `skip` or `fail`"),
             (
                 r#","analysis_overrides":[{"model":"a","temprature":1}]"#,
                 "fusion plugin field `analysis_overrides` must be an array of {model, temperature, max_completion_tokens}",
             ),
-            (
-                r#","preset":"general-high""#,
-                "fusion plugin field `preset` is not supported yet",
-            ),
-            (
-                r#","max_tool_calls":4"#,
-                "fusion plugin field `max_tool_calls` is not supported yet",
-            ),
+            (r#","preset":"general-high""#, "fusion plugin field `preset` is not supported yet"),
+            (r#","max_tool_calls":4"#, "fusion plugin field `max_tool_calls` is not supported yet"),
             (
                 r#","tools":[{"type":"openrouter:web_search"}]"#,
                 "fusion plugin field `tools` is not supported yet",
             ),
-            (
-                r#","grounding":{"enabled":true}"#,
-                "fusion plugin field `grounding` is not supported yet",
-            ),
+            (r#","grounding":{"enabled":true}"#, "fusion plugin field `grounding` is not supported yet"),
         ] {
             assert_eq!(parse(fields).unwrap_err().to_string(), expect);
         }
         let other = FusionOverlay::parse(r#"{"id":"web"}"#).unwrap_err().to_string();
         assert_eq!(other, "fusion plugin field `id` must be `fusion`");
-        assert!(matches!(
-            FusionOverlay::parse("[1]"),
-            Err(PlanFault::NotAnObject(_))
-        ));
-        assert!(matches!(
-            parse(r#","model":"a","model":"b""#),
-            Err(PlanFault::NotAnObject(_))
-        ));
+        assert!(matches!(FusionOverlay::parse("[1]"), Err(PlanFault::NotAnObject(_))));
+        assert!(matches!(parse(r#","model":"a","model":"b""#), Err(PlanFault::NotAnObject(_))));
     }
 
     #[test]

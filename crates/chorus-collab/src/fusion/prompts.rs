@@ -55,11 +55,7 @@ impl Prompts {
     /// The digest of the three texts.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        Digest::of(
-            [&*self.panel, &*self.judge, &*self.synthesis]
-                .join("\0")
-                .as_bytes(),
-        )
+        Digest::of([&*self.panel, &*self.judge, &*self.synthesis].join("\0").as_bytes())
     }
 }
 
@@ -74,9 +70,7 @@ pub(super) fn fill(template: &str, slots: &Slots<'_>) -> String {
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{") {
         out.push_str(before);
-        let slot = after
-            .split_once("}}")
-            .and_then(|(name, tail)| Some((slots.named(name.trim())?, tail)));
+        let slot = after.split_once("}}").and_then(|(name, tail)| Some((slots.named(name.trim())?, tail)));
         if let Some((value, tail)) = slot {
             out.push_str(value);
             rest = tail;
@@ -108,17 +102,9 @@ mod tests {
 
     #[test]
     fn slots_are_filled_once_and_never_inside_what_fills_them() {
-        let slots = Slots {
-            original: "{{responses}} {{key}}",
-            responses: "R",
-            key: "k",
-            ..Slots::default()
-        };
+        let slots = Slots { original: "{{responses}} {{key}}", responses: "R", key: "k", ..Slots::default() };
         for (template, expect) in [
-            (
-                "Q: {{original}} A: {{responses}}",
-                "Q: {{responses}} {{key}} A: R",
-            ),
+            ("Q: {{original}} A: {{responses}}", "Q: {{responses}} {{key}} A: R"),
             ("{{ responses }}", "R"),
             ("{{nobody}} {{responses}}", "{{nobody}} R"),
             ("{{ open", "{{ open"),
@@ -132,30 +118,17 @@ mod tests {
     #[test]
     fn built_in_prompts_use_the_slots_they_need() {
         let prompts = Prompts::from_settings(&FusionSettings::default()).unwrap();
-        assert!(
-            ["original", "context", "responses", "key"]
-                .iter()
-                .all(|s| has_slot(&prompts.judge, s))
-        );
-        assert!(
-            ["analysis", "responses", "key"]
-                .iter()
-                .all(|s| has_slot(&prompts.synthesis, s))
-        );
+        assert!(["original", "context", "responses", "key"].iter().all(|s| has_slot(&prompts.judge, s)));
+        assert!(["analysis", "responses", "key"].iter().all(|s| has_slot(&prompts.synthesis, s)));
         assert!(!prompts.panel.contains("{{"));
     }
 
     #[test]
     fn an_unknown_version_needs_both_own_templates_and_changes_the_digest() {
-        let mut settings = FusionSettings {
-            judge_prompt_version: "mine-1".to_owned(),
-            ..FusionSettings::default()
-        };
+        let mut settings =
+            FusionSettings { judge_prompt_version: "mine-1".to_owned(), ..FusionSettings::default() };
         settings.analysis_template = Some("{{responses}}".to_owned());
-        assert_eq!(
-            Prompts::from_settings(&settings),
-            Err(PlanFault::UnknownPrompts("mine-1".to_owned()))
-        );
+        assert_eq!(Prompts::from_settings(&settings), Err(PlanFault::UnknownPrompts("mine-1".to_owned())));
         settings.synthesis_template = Some("{{analysis}}".to_owned());
         let own = Prompts::from_settings(&settings).unwrap();
         let built_in = Prompts::from_settings(&FusionSettings::default()).unwrap();

@@ -11,26 +11,14 @@ use chorus_wire::{ChatRequest, Message, Role};
 #[must_use]
 pub fn unsupported_param(ask: &ChatRequest) -> Option<&'static str> {
     let body = ask.body();
-    if body
-        .read::<Option<u64>>("n")
-        .ok()
-        .flatten()
-        .flatten()
-        .is_some_and(|n| n > 1)
-    {
+    if body.read::<Option<u64>>("n").ok().flatten().flatten().is_some_and(|n| n > 1) {
         return Some("n");
     }
-    let modalities = body
-        .read::<Option<Vec<String>>>("modalities")
-        .ok()
-        .flatten()
-        .flatten();
+    let modalities = body.read::<Option<Vec<String>>>("modalities").ok().flatten().flatten();
     if modalities.is_some_and(|list| list.iter().any(|m| m != "text")) {
         return Some("modalities");
     }
-    body.get("audio")
-        .is_some_and(|raw| raw.get() != "null")
-        .then_some("audio")
+    body.get("audio").is_some_and(|raw| raw.get() != "null").then_some("audio")
 }
 
 /// The text of the question; images and audio are counted, not shown.
@@ -53,30 +41,18 @@ pub(super) fn context(ask: &ChatRequest) -> String {
             format!("{}: {}", word(&message.role), text_of(message))
         }
     };
-    ask.messages()
-        .iter()
-        .enumerate()
-        .map(line)
-        .collect::<Vec<_>>()
-        .join("\n\n")
+    ask.messages().iter().enumerate().map(line).collect::<Vec<_>>().join("\n\n")
 }
 
 /// The message with its images left out and counted.
 pub(super) fn without_images(message: &Message) -> Message {
-    if message.images == 0 {
-        message.clone()
-    } else {
-        Message::new(message.role.clone(), &text_of(message))
-    }
+    if message.images == 0 { message.clone() } else { Message::new(message.role.clone(), &text_of(message)) }
 }
 
 /// The last user message, else the last message at all.
 fn asked(ask: &ChatRequest) -> Option<(usize, &Message)> {
     let messages = ask.messages();
-    let at = messages
-        .iter()
-        .rposition(|m| m.role == Role::User)
-        .or(messages.len().checked_sub(1))?;
+    let at = messages.iter().rposition(|m| m.role == Role::User).or(messages.len().checked_sub(1))?;
     messages.get(at).map(|message| (at, message))
 }
 
@@ -96,11 +72,7 @@ fn text_of(message: &Message) -> String {
             n => parts.push(format!("(with {n} {what}s, not shown here)")),
         }
     }
-    if parts.is_empty() {
-        "(no text)".to_owned()
-    } else {
-        parts.join("\n")
-    }
+    if parts.is_empty() { "(no text)".to_owned() } else { parts.join("\n") }
 }
 
 /// A role as a judge reads it.
@@ -136,9 +108,7 @@ mod tests {
             (r#""audio":{"voice":"x","format":"wav"}"#, Some("audio")),
             (r#""logprobs":true"#, None),
         ] {
-            let ask = ask(&format!(
-                r#""messages":[{{"role":"user","content":"q"}}],{field}"#
-            ));
+            let ask = ask(&format!(r#""messages":[{{"role":"user","content":"q"}}],{field}"#));
             assert_eq!(unsupported_param(&ask), expect, "{field}");
         }
     }
@@ -162,11 +132,9 @@ mod tests {
 
     #[test]
     fn the_context_marks_where_the_question_stands() {
-        let ask = ask(
-            r#""messages":[{"role":"system","content":"s"},{"role":"user","content":"q"},
+        let ask = ask(r#""messages":[{"role":"system","content":"s"},{"role":"user","content":"q"},
             {"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},
-            {"role":"tool","tool_call_id":"1","content":"r"}]"#,
-        );
+            {"role":"tool","tool_call_id":"1","content":"r"}]"#);
         let expect = "system: s\n\nuser: (the question)\n\nassistant: (called the tool f with {})\n\ntool: r";
         assert_eq!(context(&ask), expect);
     }

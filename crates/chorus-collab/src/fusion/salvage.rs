@@ -23,9 +23,7 @@ pub(super) fn split_thinking(text: &str) -> (Option<&str>, &str) {
             let (thought, rest) = inside.split_once(close).unwrap_or((inside, ""));
             return (Some(thought.trim()), rest.trim());
         }
-        if let Some((thought, rest)) = trimmed
-            .split_once(close)
-            .filter(|(before, _)| !before.contains(open))
+        if let Some((thought, rest)) = trimmed.split_once(close).filter(|(before, _)| !before.contains(open))
         {
             return (Some(thought.trim()), rest.trim());
         }
@@ -64,9 +62,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn skip(&mut self) {
-        self.rest = self
-            .rest
-            .trim_start_matches(|c: char| c.is_whitespace() || c == ',');
+        self.rest = self.rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
     }
 
     fn take(&mut self, token: char) -> bool {
@@ -139,9 +135,7 @@ impl Reader<'_> {
 
     /// A number, `true`, `false` or `null`; one that the end of the text cut off is `null`.
     fn word(&mut self) -> Option<Value> {
-        let end = self
-            .rest
-            .find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
+        let end = self.rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
         let (word, tail) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = tail;
         match serde_json::from_str(word) {
@@ -193,19 +187,11 @@ mod tests {
     #[test]
     fn d21_reasoning_at_the_beginning_is_divided_off() {
         for (text, thought, rest) in [
-            (
-                "<think>{maybe \"b\"}</think>\n{\"label\":\"a\"}",
-                Some("{maybe \"b\"}"),
-                "{\"label\":\"a\"}",
-            ),
+            ("<think>{maybe \"b\"}</think>\n{\"label\":\"a\"}", Some("{maybe \"b\"}"), "{\"label\":\"a\"}"),
             ("hm, {x}</think> done", Some("hm, {x}"), "done"),
             ("<thinking>a</thinking>b", Some("a"), "b"),
             ("<think>cut off", Some("cut off"), ""),
-            (
-                "Use <think> and </think> as tags.",
-                None,
-                "Use <think> and </think> as tags.",
-            ),
+            ("Use <think> and </think> as tags.", None, "Use <think> and </think> as tags."),
             ("plain", None, "plain"),
         ] {
             assert_eq!(split_thinking(text), (thought, rest), "{text}");
@@ -216,18 +202,12 @@ mod tests {
     fn what_was_meant_is_read() {
         for (text, expect) in [
             ("```json\n{\"best\":2}\n```", r#"[{"best":2}]"#),
-            (
-                "Sure: {\"a\":[1,2,],} and {\"b\":true}.",
-                r#"[{"a":[1,2]},{"b":true}]"#,
-            ),
+            ("Sure: {\"a\":[1,2,],} and {\"b\":true}.", r#"[{"a":[1,2]},{"b":true}]"#),
             ("{\"a\":[\"x\",\"y", r#"[{"a":["x","y"]}]"#),
             ("{\"a\":[{\"b\":\"c\"", r#"[{"a":[{"b":"c"}]}]"#),
             ("{\"a\":1,\"b", r#"[{"a":1}]"#),
             ("{\"a\":tru", r#"[{"a":null}]"#),
-            (
-                "{\"a\":\"line\nbreak \\\"q\\\" \\u00e9\"}",
-                r#"[{"a":"line\nbreak \"q\" é"}]"#,
-            ),
+            ("{\"a\":\"line\nbreak \\\"q\\\" \\u00e9\"}", r#"[{"a":"line\nbreak \"q\" é"}]"#),
             ("{\"a\":\"{\\\"b\\\":1}\"}", r#"[{"a":"{\"b\":1}"}]"#),
             ("{not json} {\"a\":null}", r#"[{"a":null}]"#),
             ("no object", "[]"),
@@ -264,10 +244,7 @@ mod tests {
             let objects = all(text.get(..cut).unwrap());
             assert_eq!(objects.len(), 1, "{cut}");
             let consensus = objects[0].get("consensus").map(ToString::to_string);
-            assert!(
-                cut < 26 || consensus.as_deref() == Some(r#"["one","two"]"#),
-                "{cut}"
-            );
+            assert!(cut < 26 || consensus.as_deref() == Some(r#"["one","two"]"#), "{cut}");
         }
     }
 }

@@ -45,10 +45,7 @@ pub(super) struct Writers<'a> {
 impl<'a> Writers<'a> {
     /// The judge, and the first survivor that is another model.
     pub(super) fn new(judge: &'a str, survivors: &'a [Survivor]) -> Self {
-        let spare = survivors
-            .iter()
-            .map(|s| &*s.reply.model)
-            .find(|model| *model != judge);
+        let spare = survivors.iter().map(|s| &*s.reply.model).find(|model| *model != judge);
         Self { first: judge, spare }
     }
 }
@@ -59,17 +56,9 @@ impl<'a> Writers<'a> {
 /// [`LoopFault::Quorum`] when there is none.
 pub(super) fn hand_through(survivors: Vec<Survivor>, trace: &mut FusionTrace) -> Result<Answer, LoopFault> {
     let only = survivors.into_iter().next();
-    let only = only.ok_or_else(|| LoopFault::Quorum {
-        wanted: 1,
-        got: 0,
-        failures: Vec::new(),
-    })?;
+    let only = only.ok_or_else(|| LoopFault::Quorum { wanted: 1, got: 0, failures: Vec::new() })?;
     trace.stage(Stage::Judge, None, StageStatus::SkippedSingle);
-    trace.stage(
-        Stage::Synthesis,
-        Some(&only.reply.model),
-        StageStatus::SkippedSingle,
-    );
+    trace.stage(Stage::Synthesis, Some(&only.reply.model), StageStatus::SkippedSingle);
     Ok(Answer::Finished(Box::new(only.reply)))
 }
 
@@ -137,11 +126,7 @@ impl Writing<'_> {
     /// The client's request with the material as one more user message.
     fn call(&self, writer: &str, messages: &[Message], trace: &mut FusionTrace) -> Result<Call, LoopFault> {
         let analysis = self.analysis.map(Analysis::to_text).unwrap_or_default();
-        let analysis = if has_slot(&self.plan.prompts.synthesis, "analysis") {
-            &*analysis
-        } else {
-            ""
-        };
+        let analysis = if has_slot(&self.plan.prompts.synthesis, "analysis") { &*analysis } else { "" };
         let nothing = self.material.answers.iter().map(|_| "");
         let mut ask = self.ask.clone();
         ask.remove("plugins");
@@ -152,25 +137,14 @@ impl Writing<'_> {
         let fixed = prompt_tokens(&ask);
         let fitted = window.fit(self.material, analysis, fixed, cap)?;
         trace.compacted(Stage::Synthesis, fitted.cuts(self.material, "analysis"));
-        ask.set_messages(with_prompt(
-            messages,
-            &self.prompt(&fitted.beside.text, fitted.answers()),
-        ));
-        Ok(Call {
-            model: writer.to_owned(),
-            role: CallRole::Synthesis,
-            ask,
-            timeout: None,
-        })
+        ask.set_messages(with_prompt(messages, &self.prompt(&fitted.beside.text, fitted.answers())));
+        Ok(Call { model: writer.to_owned(), role: CallRole::Synthesis, ask, timeout: None })
     }
 
     fn prompt<'t>(&self, analysis: &str, answers: impl Iterator<Item = &'t str>) -> String {
         let fence = &self.material.fence;
-        let analysis = if analysis.is_empty() {
-            NO_ANALYSIS.to_owned()
-        } else {
-            fence.wrap("comparison", "", analysis)
-        };
+        let analysis =
+            if analysis.is_empty() { NO_ANALYSIS.to_owned() } else { fence.wrap("comparison", "", analysis) };
         let slots = Slots {
             original: &fence.neutral(&self.material.question),
             context: "",
@@ -183,11 +157,7 @@ impl Writing<'_> {
 }
 
 fn with_prompt(messages: &[Message], prompt: &str) -> Vec<Message> {
-    messages
-        .iter()
-        .cloned()
-        .chain([Message::new(Role::User, prompt)])
-        .collect()
+    messages.iter().cloned().chain([Message::new(Role::User, prompt)]).collect()
 }
 
 /// Tokens of a request without the output it reserves.
@@ -202,7 +172,5 @@ fn prompt_tokens(ask: &ChatRequest) -> u64 {
 
 /// Whether another model could do what this one did not: not when the client left or the budget is spent.
 fn another_may_do(fault: &LoopFault) -> bool {
-    !fault
-        .call()
-        .is_some_and(|call| matches!(call.kind, FaultKind::Cancelled | FaultKind::Budget))
+    !fault.call().is_some_and(|call| matches!(call.kind, FaultKind::Cancelled | FaultKind::Budget))
 }

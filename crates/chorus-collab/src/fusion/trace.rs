@@ -191,10 +191,7 @@ impl FusionTrace {
             analysis_models: plan.panel.clone(),
             prompt_version: plan.prompts.version.clone(),
             prompt_digest: plan.prompts.digest().to_string(),
-            quorum: Quorum {
-                wanted: plan.required(),
-                got: 0,
-            },
+            quorum: Quorum { wanted: plan.required(), got: 0 },
             ..Self::default()
         };
     }
@@ -209,12 +206,7 @@ impl FusionTrace {
 
     /// Notes a stage's end.
     pub(super) fn stage(&mut self, stage: Stage, model: Option<&str>, status: StageStatus) {
-        self.stages.push(StageRow {
-            stage,
-            model: model.map(str::to_owned),
-            status,
-            error: None,
-        });
+        self.stages.push(StageRow { stage, model: model.map(str::to_owned), status, error: None });
     }
 
     /// Notes a stage's failure.
@@ -255,23 +247,18 @@ impl FusionTrace {
     pub(super) fn compacted(&mut self, stage: Stage, cuts: Vec<(&str, usize, usize)>) {
         let tokens = |bytes: usize| (bytes as u64).div_ceil(4);
         self.compacted.retain(|cut| cut.stage != stage);
-        self.compacted
-            .extend(cuts.into_iter().map(|(label, from, to)| Compacted {
-                stage,
-                label: label.to_owned(),
-                from_tokens: tokens(from),
-                to_tokens: tokens(to),
-            }));
+        self.compacted.extend(cuts.into_iter().map(|(label, from, to)| Compacted {
+            stage,
+            label: label.to_owned(),
+            from_tokens: tokens(from),
+            to_tokens: tokens(to),
+        }));
     }
 
     /// Notes the answers that several seats share, and each answer's letter.
     pub(super) fn identical(&mut self, material: &Material) {
         for answer in &material.answers {
-            for response in self
-                .responses
-                .iter_mut()
-                .filter(|r| answer.seats.contains(&r.seat))
-            {
+            for response in self.responses.iter_mut().filter(|r| answer.seats.contains(&r.seat)) {
                 response.label.clone_from(&answer.label);
             }
             if answer.seats.len() > 1 {

@@ -38,11 +38,7 @@ impl Fitted {
         material: &'a Material,
         beside: &'a str,
     ) -> Vec<(&'a str, usize, usize)> {
-        let labels = material
-            .answers
-            .iter()
-            .map(|answer| &*answer.label)
-            .chain([beside]);
+        let labels = material.answers.iter().map(|answer| &*answer.label).chain([beside]);
         let cuts = self.answers.iter().chain([&self.beside]);
         let cut =
             |(label, cut): (&'a str, &Cut)| cut.is_cut().then_some((label, cut.from_bytes, cut.text.len()));
@@ -53,10 +49,7 @@ impl Fitted {
 impl<'a> Window<'a> {
     /// The window that `calls` declares for the model.
     pub(super) fn of(calls: &dyn ModelCalls, model: &'a str) -> Self {
-        Self {
-            model,
-            tokens: calls.context_window(model),
-        }
+        Self { model, tokens: calls.context_window(model) }
     }
 
     /// The material's answers, and the text beside them, cut to the room that a prompt of `fixed` tokens leaves;
@@ -75,10 +68,7 @@ impl<'a> Window<'a> {
         texts.push(beside);
         let fitted = compact::fit(&texts, self.room_bytes(fixed, cap)).and_then(|mut cuts| {
             let beside = cuts.pop()?;
-            Some(Fitted {
-                beside,
-                answers: cuts,
-            })
+            Some(Fitted { beside, answers: cuts })
         });
         fitted.ok_or_else(|| LoopFault::Overflow {
             model: self.model.to_owned(),
@@ -88,9 +78,7 @@ impl<'a> Window<'a> {
 
     /// The cap lowered to what a prompt of `used` tokens and the margin leave; at least 1.
     pub(super) fn cap(&self, cap: u64, used: u64) -> u64 {
-        self.tokens.map_or(cap, |window| {
-            cap.min(with_margin(window).saturating_sub(used)).max(1)
-        })
+        self.tokens.map_or(cap, |window| cap.min(with_margin(window).saturating_sub(used)).max(1))
     }
 
     /// Bytes left beside `fixed` tokens, the margin, and the output: all of `cap`, but at most a quarter.

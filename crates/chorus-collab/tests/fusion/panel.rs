@@ -15,23 +15,10 @@ async fn g01_too_few_usable_answers_end_before_the_judge() {
         ("b", vec![says("   ")]),
         ("c", vec![fails(FaultKind::Status)]),
     ]);
-    let settings = FusionSettings {
-        min_successful_responses: Some(2),
-        ..settings(&["a", "b", "c"])
-    };
+    let settings = FusionSettings { min_successful_responses: Some(2), ..settings(&["a", "b", "c"]) };
     let (outcome, trace) = run(&settings, &question("q"), &script).await;
-    let Err(LoopFault::Quorum {
-        wanted: 2,
-        got: 1,
-        failures,
-    }) = outcome
-    else {
-        panic!("no quorum fault")
-    };
-    let kinds: Vec<_> = failures
-        .iter()
-        .map(|(model, kind, _)| (model.as_str(), *kind))
-        .collect();
+    let Err(LoopFault::Quorum { wanted: 2, got: 1, failures }) = outcome else { panic!("no quorum fault") };
+    let kinds: Vec<_> = failures.iter().map(|(model, kind, _)| (model.as_str(), *kind)).collect();
     assert_eq!(kinds, [("b", FaultKind::Empty), ("c", FaultKind::Status)]);
     assert!(script.asked(CallRole::Judge).is_empty() && script.asked(CallRole::Synthesis).is_empty());
     assert_eq!((trace.failed_models.len(), trace.responses.len()), (2, 1));
@@ -45,10 +32,7 @@ async fn g01_reasoning_without_text_is_usable_and_a_lone_tool_call_is_not() {
         ("a", vec![message(&thought, "length")]),
         (
             "b",
-            vec![message(
-                &json!({"role": "assistant", "content": null, "tool_calls": call}),
-                "tool_calls",
-            )],
+            vec![message(&json!({"role": "assistant", "content": null, "tool_calls": call}), "tool_calls")],
         ),
         ("j", judge()),
     ]);
@@ -59,10 +43,8 @@ async fn g01_reasoning_without_text_is_usable_and_a_lone_tool_call_is_not() {
 
 #[tokio::test(start_paused = true)]
 async fn g06_a_dead_panel_ends_at_once() {
-    let script = Script::new([
-        ("a", vec![fails(FaultKind::Status)]),
-        ("b", vec![fails(FaultKind::Transport)]),
-    ]);
+    let script =
+        Script::new([("a", vec![fails(FaultKind::Status)]), ("b", vec![fails(FaultKind::Transport)])]);
     let (outcome, _) = run(&judged_by("j", &["a", "b"]), &question("q"), &script).await;
     let fault = outcome.err().unwrap();
     assert_eq!(fault.to_string(), "fusion needs 1 usable panel answers and got 0");
@@ -78,10 +60,7 @@ async fn g14_a_straggler_is_not_waited_for_and_the_order_is_the_seats() {
         ("c", vec![says("gamma").after_ms(20_000)]),
         ("j", judge()),
     ]);
-    let settings = FusionSettings {
-        min_successful_responses: Some(2),
-        ..judged_by("j", &["a", "b", "c"])
-    };
+    let settings = FusionSettings { min_successful_responses: Some(2), ..judged_by("j", &["a", "b", "c"]) };
     let began = tokio::time::Instant::now();
     let (_, trace) = run(&settings, &question("q"), &script).await;
     assert!(began.elapsed() < Duration::from_millis(400));
@@ -98,10 +77,8 @@ async fn the_round_ends_in_time_with_what_is_there() {
         ("b", vec![says("beta").after_ms(60_000)]),
         ("j", judge()),
     ]);
-    let settings = FusionSettings {
-        round_timeout: Some(Duration::from_secs(1)),
-        ..judged_by("j", &["a", "b"])
-    };
+    let settings =
+        FusionSettings { round_timeout: Some(Duration::from_secs(1)), ..judged_by("j", &["a", "b"]) };
     let (answer, trace) = run(&settings, &question("q"), &script).await;
     assert_eq!(text(&answer.unwrap()), "final");
     assert_eq!(trace.failed_models[0].kind, FaultKind::Timeout);
@@ -117,26 +94,16 @@ async fn g26_members_get_the_conversation_and_no_tools() {
     let fields = r#""tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"tool_choice":"auto",
         "parallel_tool_calls":true,"response_format":{"type":"json_object"},"stop":["END7"],"logprobs":true,
         "top_logprobs":2,"max_completion_tokens":40,"plugins":[{"id":"fusion"}],"seed":7,"top_p":0.5,"user":"u1""#;
-    run(&judged_by("j", &["a", "b"]), &ask(messages, fields), &script)
-        .await
-        .0
-        .unwrap();
+    run(&judged_by("j", &["a", "b"]), &ask(messages, fields), &script).await.0.unwrap();
     let kept = ["model", "messages", "stream", "seed", "top_p", "user"];
     for call in script.asked(CallRole::Panel) {
         let body = body(&call);
-        let strays: Vec<_> = body
-            .as_object()
-            .unwrap()
-            .keys()
-            .filter(|key| !kept.contains(&key.as_str()))
-            .collect();
+        let strays: Vec<_> =
+            body.as_object().unwrap().keys().filter(|key| !kept.contains(&key.as_str())).collect();
         assert!(strays.is_empty(), "{strays:?}");
         let system = body["messages"][0]["content"].as_str().unwrap();
         assert!(system.starts_with("answer in French\n\n") && system.contains("You have no tools"));
-        assert_eq!(
-            body["messages"][1],
-            json!({"role": "user", "content": "q", "name": "u"})
-        );
+        assert_eq!(body["messages"][1], json!({"role": "user", "content": "q", "name": "u"}));
         assert_eq!((&body["seed"], &body["top_p"]), (&json!(7), &json!(0.5)));
     }
 }
@@ -156,10 +123,7 @@ async fn a_system_message_of_parts_keeps_its_parts() {
 #[tokio::test(start_paused = true)]
 async fn a_bare_question_reaches_members_unchanged() {
     let script = Script::trio();
-    run(&judged_by("j", &["a", "b"]), &question("q"), &script)
-        .await
-        .0
-        .unwrap();
+    run(&judged_by("j", &["a", "b"]), &question("q"), &script).await.0.unwrap();
     let member = body(&script.asked(CallRole::Panel)[0]);
     assert_eq!(member["messages"], json!([{"role": "user", "content": "q"}]));
 }
@@ -172,23 +136,13 @@ async fn tool_traffic_is_retold_to_members_and_kept_for_the_writer() {
         {"role":"tool","tool_call_id":"c1","content":"first result"},
         {"role":"tool","tool_call_id":"c2","content":"second result"}"#;
     let fields = r#""tools":[{"type":"function","function":{"name":"web_search","parameters":{}}}]"#;
-    run(&judged_by("j", &["a", "b"]), &ask(messages, fields), &script)
-        .await
-        .0
-        .unwrap();
+    run(&judged_by("j", &["a", "b"]), &ask(messages, fields), &script).await.0.unwrap();
     let member = body(&script.asked(CallRole::Panel)[0]);
-    let roles: Vec<_> = member["messages"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|m| m["role"].as_str().unwrap())
-        .collect();
+    let roles: Vec<_> =
+        member["messages"].as_array().unwrap().iter().map(|m| m["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "user"]);
     let told = r#"(I called the tool `web_search` as call c1 with the arguments {"q":1})"#;
-    assert_eq!(
-        member["messages"][2],
-        json!({"role": "assistant", "content": told})
-    );
+    assert_eq!(member["messages"][2], json!({"role": "assistant", "content": told}));
     let results = member["messages"][3]["content"].as_str().unwrap();
     assert!(results.contains("first result\n</tool-result-") && results.contains("second result"));
     let writer = body(&script.only(CallRole::Synthesis));
@@ -209,27 +163,16 @@ async fn temperature_is_the_seat_s_else_the_plan_s_else_the_client_s() {
         let ask = ask(r#"{"role":"user","content":"q"}"#, r#""temperature":0.9"#);
         run(settings, &ask, &script).await.0.unwrap();
         let panel = script.asked(CallRole::Panel);
-        panel
-            .iter()
-            .map(|call| body(call)["temperature"].as_f64().unwrap())
-            .collect::<Vec<_>>()
+        panel.iter().map(|call| body(call)["temperature"].as_f64().unwrap()).collect::<Vec<_>>()
     };
     let plain = judged_by("j", &["a", "b"]);
     assert_eq!(temperatures(&plain).await, [0.9, 0.9]);
-    let planned = FusionSettings {
-        temperature: Some(0.2),
-        ..plain
-    };
+    let planned = FusionSettings { temperature: Some(0.2), ..plain };
     assert_eq!(temperatures(&planned).await, [0.2, 0.2]);
-    let seated = FusionSettings {
-        overrides: vec![own("b", 0.0)],
-        ..planned
-    };
+    let seated = FusionSettings { overrides: vec![own("b", 0.0)], ..planned };
     assert_eq!(temperatures(&seated).await, [0.2, 0.0]);
-    let spread = FusionSettings {
-        overrides: vec![own("a", 0.1), own("a", 0.7)],
-        ..judged_by("j", &["a"; 3])
-    };
+    let spread =
+        FusionSettings { overrides: vec![own("a", 0.1), own("a", 0.7)], ..judged_by("j", &["a"; 3]) };
     assert_eq!(temperatures(&spread).await, [0.1, 0.7, 0.7]);
 }
 
@@ -237,15 +180,8 @@ async fn temperature_is_the_seat_s_else_the_plan_s_else_the_client_s() {
 async fn a_self_panel_gets_a_seed_a_seat() {
     let script = Script::trio();
     let ask = ask(r#"{"role":"user","content":"q"}"#, r#""seed":5"#);
-    run(&judged_by("j", &["a", "b", "a"]), &ask, &script)
-        .await
-        .0
-        .unwrap();
-    let seeds: Vec<_> = script
-        .asked(CallRole::Panel)
-        .iter()
-        .map(|call| body(call)["seed"].clone())
-        .collect();
+    run(&judged_by("j", &["a", "b", "a"]), &ask, &script).await.0.unwrap();
+    let seeds: Vec<_> = script.asked(CallRole::Panel).iter().map(|call| body(call)["seed"].clone()).collect();
     assert_eq!(seeds, [json!(5), json!(5), json!(6)]);
 }
 

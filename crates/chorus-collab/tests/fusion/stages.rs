@@ -15,11 +15,7 @@ async fn three_stages_make_one_answer() {
     let (answer, trace) = run(&judged_by("j", &["a", "b"]), &question("q?"), &script).await;
     assert_eq!(text(&answer.unwrap()), "final");
     let judge = script.only(CallRole::Judge);
-    assert!(
-        ["q?", "alpha", "beta"]
-            .iter()
-            .all(|part| prompt(&judge).contains(part))
-    );
+    assert!(["q?", "alpha", "beta"].iter().all(|part| prompt(&judge).contains(part)));
     let writer = script.only(CallRole::Synthesis);
     assert_eq!(writer.ask.messages()[0].text, "q?");
     assert!(prompt(&writer).contains("\"consensus\"") && prompt(&writer).contains("alpha"));
@@ -55,16 +51,10 @@ async fn three_stages_make_one_answer() {
 async fn prompts_as_they_are_sent() {
     let script = Script::trio();
     let messages = r#"{"role":"system","content":"Be brief."},{"role":"user","content":"What is 6 × 7?"}"#;
-    run(&judged_by("j", &["a", "b"]), &ask(messages, ""), &script)
-        .await
-        .0
-        .unwrap();
+    run(&judged_by("j", &["a", "b"]), &ask(messages, ""), &script).await.0.unwrap();
     insta::assert_snapshot!("judge_prompt", prompt(&script.only(CallRole::Judge)));
     insta::assert_snapshot!("synthesis_prompt", prompt(&script.only(CallRole::Synthesis)));
-    insta::assert_snapshot!(
-        "panel_system_message",
-        script.asked(CallRole::Panel)[0].ask.messages()[0].text
-    );
+    insta::assert_snapshot!("panel_system_message", script.asked(CallRole::Panel)[0].ask.messages()[0].text);
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,10 +65,7 @@ async fn own_templates_are_filled() {
         synthesis_template: Some("S|{{original}}|{{analysis}}".to_owned()),
         ..judged_by("j", &["a", "b"])
     };
-    run(&settings, &question("{{responses}}"), &script)
-        .await
-        .0
-        .unwrap();
+    run(&settings, &question("{{responses}}"), &script).await.0.unwrap();
     let judge = script.only(CallRole::Judge);
     assert!(prompt(&judge).starts_with("J|{{responses}}|2 of 2 models gave an answer."));
     let writer = script.only(CallRole::Synthesis);
@@ -88,17 +75,11 @@ async fn own_templates_are_filled() {
 
 #[tokio::test(start_paused = true)]
 async fn g03_one_survivor_still_goes_through_judge_and_synthesis() {
-    let script = Script::new([
-        ("a", vec![says("alpha")]),
-        ("b", vec![fails(FaultKind::Timeout)]),
-        ("j", judge()),
-    ]);
+    let script =
+        Script::new([("a", vec![says("alpha")]), ("b", vec![fails(FaultKind::Timeout)]), ("j", judge())]);
     let (answer, trace) = run(&judged_by("j", &["a", "b"]), &question("q"), &script).await;
     assert_eq!(text(&answer.unwrap()), "final");
-    assert_eq!(
-        trace.degraded_by,
-        [Degradation::MemberFailed, Degradation::SingleAnswer]
-    );
+    assert_eq!(trace.degraded_by, [Degradation::MemberFailed, Degradation::SingleAnswer]);
     assert!(trace.stages.iter().all(|row| row.status == StageStatus::Ok));
     assert_eq!(trace.stages.len(), 3);
 }
@@ -106,21 +87,11 @@ async fn g03_one_survivor_still_goes_through_judge_and_synthesis() {
 #[tokio::test(start_paused = true)]
 async fn g03_one_survivor_is_handed_through_where_the_policy_says_so() {
     let script = Script::new([("a", vec![says("alpha")]), ("b", vec![fails(FaultKind::Timeout)])]);
-    let settings = FusionSettings {
-        single_answer_passthrough: true,
-        ..judged_by("j", &["a", "b"])
-    };
+    let settings = FusionSettings { single_answer_passthrough: true, ..judged_by("j", &["a", "b"]) };
     let (answer, trace) = run(&settings, &question("q"), &script).await;
     assert_eq!(text(&answer.unwrap()), "alpha");
     let statuses: Vec<_> = trace.stages.iter().map(|row| row.status).collect();
-    assert_eq!(
-        statuses,
-        [
-            StageStatus::Ok,
-            StageStatus::SkippedSingle,
-            StageStatus::SkippedSingle
-        ]
-    );
+    assert_eq!(statuses, [StageStatus::Ok, StageStatus::SkippedSingle, StageStatus::SkippedSingle]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -136,15 +107,9 @@ async fn on_error_fail_makes_each_stage_s_fault_the_error() {
             "fusion_member_failed",
         ),
         (with_judge(vec![fails(FaultKind::Timeout)]), "fusion_judge_failed"),
-        (
-            with_judge(vec![says(ANALYSIS), fails(FaultKind::Transport)]),
-            "fusion_synthesis_failed",
-        ),
+        (with_judge(vec![says(ANALYSIS), fails(FaultKind::Transport)]), "fusion_synthesis_failed"),
     ] {
-        let settings = FusionSettings {
-            on_error: OnError::Fail,
-            ..judged_by("j", &["a", "b"])
-        };
+        let settings = FusionSettings { on_error: OnError::Fail, ..judged_by("j", &["a", "b"]) };
         let (outcome, trace) = run(&settings, &question("q"), &script).await;
         let fault = outcome.err().unwrap();
         assert_eq!(fault.code(), code);
@@ -181,13 +146,8 @@ impl FusionEvents for Watcher {
 async fn a_watcher_sees_the_stages() {
     let plan = FusionPlan::from_settings(&judged_by("j", &["a", "b"]), &[]).unwrap();
     let (mut trace, watcher) = (FusionTrace::default(), Watcher::default());
-    fusion(&plan, &question("q"), &Script::trio(), &mut trace, &watcher)
-        .await
-        .unwrap();
-    assert_eq!(
-        *watcher.0.lock().unwrap(),
-        ["panel a,b", "2/2", "judge j", "synthesis j"]
-    );
+    fusion(&plan, &question("q"), &Script::trio(), &mut trace, &watcher).await.unwrap();
+    assert_eq!(*watcher.0.lock().unwrap(), ["panel a,b", "2/2", "judge j", "synthesis j"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -40,18 +40,12 @@ pub(crate) fn message(message: &Value, finish_reason: &str) -> Step {
     let choice = json!({ "index": 0, "message": message, "finish_reason": finish_reason });
     let body =
         json!({ "id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice] });
-    Step {
-        delay: Duration::ZERO,
-        outcome: Ok(body.to_string()),
-    }
+    Step { delay: Duration::ZERO, outcome: Ok(body.to_string()) }
 }
 
 /// A failure.
 pub(crate) fn fails(kind: FaultKind) -> Step {
-    Step {
-        delay: Duration::ZERO,
-        outcome: Err(fault(kind)),
-    }
+    Step { delay: Duration::ZERO, outcome: Err(fault(kind)) }
 }
 
 /// A judge that gives an analysis first, and then the final answer.
@@ -78,23 +72,13 @@ pub(crate) struct Script {
 
 impl Script {
     pub(crate) fn new<const N: usize>(models: [(&str, Vec<Step>); N]) -> Self {
-        let steps = models
-            .into_iter()
-            .map(|(name, steps)| (name.to_owned(), steps))
-            .collect();
-        Self {
-            steps: Mutex::new(steps),
-            ..Self::default()
-        }
+        let steps = models.into_iter().map(|(name, steps)| (name.to_owned(), steps)).collect();
+        Self { steps: Mutex::new(steps), ..Self::default() }
     }
 
     /// Panel `a`, `b` and a judge `j`.
     pub(crate) fn trio() -> Self {
-        Self::new([
-            ("a", vec![says("alpha")]),
-            ("b", vec![says("beta")]),
-            ("j", judge()),
-        ])
+        Self::new([("a", vec![says("alpha")]), ("b", vec![says("beta")]), ("j", judge())])
     }
 
     pub(crate) fn window(mut self, model: &str, tokens: u64) -> Self {
@@ -104,13 +88,7 @@ impl Script {
 
     /// The calls of that role, in the order in which they began.
     pub(crate) fn asked(&self, role: CallRole) -> Vec<Call> {
-        self.asked
-            .lock()
-            .unwrap()
-            .iter()
-            .filter(|call| call.role == role)
-            .cloned()
-            .collect()
+        self.asked.lock().unwrap().iter().filter(|call| call.role == role).cloned().collect()
     }
 
     /// The only call of that role.
@@ -128,14 +106,8 @@ impl Script {
     fn next(&self, call: &Call) -> Step {
         self.asked.lock().unwrap().push(call.clone());
         let mut steps = self.steps.lock().unwrap();
-        let of_model = steps
-            .get_mut(&call.model)
-            .unwrap_or_else(|| panic!("no script for {}", call.model));
-        if of_model.len() > 1 {
-            of_model.remove(0)
-        } else {
-            of_model[0].clone()
-        }
+        let of_model = steps.get_mut(&call.model).unwrap_or_else(|| panic!("no script for {}", call.model));
+        if of_model.len() > 1 { of_model.remove(0) } else { of_model[0].clone() }
     }
 
     async fn answer(&self, call: Call) -> Result<Reply, CallFault> {
@@ -145,11 +117,7 @@ impl Script {
         if !reply.is_usable() {
             return Err(fault(FaultKind::Empty));
         }
-        Ok(Reply {
-            model: call.model,
-            reply,
-            usage: Usage::default(),
-        })
+        Ok(Reply { model: call.model, reply, usage: Usage::default() })
     }
 
     async fn panel(&self, calls: Vec<Call>, rule: GatherRule) -> Gathered {
@@ -170,32 +138,18 @@ impl Script {
         };
         let timeout = rule.timeout.unwrap_or(Duration::from_secs(3600));
         let in_time = tokio::time::timeout(timeout, collect).await.is_ok();
-        let late = if in_time {
-            FaultKind::Cancelled
-        } else {
-            FaultKind::Timeout
-        };
-        let members = models
-            .into_iter()
-            .zip(outcomes)
-            .enumerate()
-            .map(|(seat, (model, outcome))| Member {
-                seat,
-                model,
-                outcome: outcome.unwrap_or_else(|| Err(fault(late))),
-            });
-        Gathered {
-            members: members.collect(),
-        }
+        let late = if in_time { FaultKind::Cancelled } else { FaultKind::Timeout };
+        let members = models.into_iter().zip(outcomes).enumerate().map(|(seat, (model, outcome))| Member {
+            seat,
+            model,
+            outcome: outcome.unwrap_or_else(|| Err(fault(late))),
+        });
+        Gathered { members: members.collect() }
     }
 }
 
 fn fault(kind: FaultKind) -> CallFault {
-    CallFault {
-        kind,
-        public: format!("it failed ({kind:?})"),
-        status: None,
-    }
+    CallFault { kind, public: format!("it failed ({kind:?})"), status: None }
 }
 
 impl ModelCalls for Script {
@@ -211,18 +165,9 @@ impl ModelCalls for Script {
             if !reply.reply.tool_calls.is_empty() {
                 chunks.push(Ok(Chunk::parse(TOOL_DELTA.as_bytes()).unwrap()));
             }
-            chunks.extend(
-                reply
-                    .reply
-                    .content
-                    .split_inclusive(' ')
-                    .map(|word| Ok(Chunk::content(word))),
-            );
+            chunks.extend(reply.reply.content.split_inclusive(' ').map(|word| Ok(Chunk::content(word))));
             chunks.push(Ok(Chunk::finish("stop")));
-            Ok(Live {
-                model: reply.model,
-                chunks: stream::iter(chunks).boxed(),
-            })
+            Ok(Live { model: reply.model, chunks: stream::iter(chunks).boxed() })
         }
         .boxed()
     }
@@ -238,18 +183,12 @@ impl ModelCalls for Script {
 
 /// Settings with that panel.
 pub(crate) fn settings(panel: &[&str]) -> FusionSettings {
-    FusionSettings {
-        panel: panel.iter().map(|m| ModelId::new(*m)).collect(),
-        ..FusionSettings::default()
-    }
+    FusionSettings { panel: panel.iter().map(|m| ModelId::new(*m)).collect(), ..FusionSettings::default() }
 }
 
 /// Settings with that judge and panel.
 pub(crate) fn judged_by(judge: &str, panel: &[&str]) -> FusionSettings {
-    FusionSettings {
-        judge: Some(ModelId::new(judge)),
-        ..settings(panel)
-    }
+    FusionSettings { judge: Some(ModelId::new(judge)), ..settings(panel) }
 }
 
 /// One run, with nobody watching.

@@ -1,7 +1,7 @@
 //! What else happens on a route: each plugin edits the request before it goes to a model.
 //!
-//! Plugins run in the order of the decision. `fast_response` is not here: it answers instead of a model, see
-//! [`crate::execute`].
+//! Plugins run in the order of the decision. `fast_response` edits nothing: it answers instead of a model,
+//! see [`crate::plan`].
 
 pub mod header_mutation;
 pub mod request_params;

@@ -107,7 +107,9 @@ async fn i03_refusals_of_the_door_have_the_same_shape_and_an_id() {
         (house.get("/v1/nothing").await, 404, "not_found"),
         (house.get("/v1/chat/completions").await, 405, "method_not_allowed"),
         (house.get("/v1/models/nobody").await, 404, "model_not_found"),
+        (house.get("/v1/models/%ff").await, 404, "model_not_found"),
         (house.post("/api/v1/eval", "{").await, 400, "invalid_request"),
+        (house.post("/api/v1/eval?trace=maybe", "{}").await, 400, "invalid_request"),
         (house.post("/api/v1/eval", "{}").await, 400, "invalid_request"),
     ] {
         assert_eq!((answer.status, answer.error().0.as_str()), (status, code));

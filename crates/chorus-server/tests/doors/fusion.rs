@@ -116,7 +116,8 @@ async fn an_override_is_for_one_request() {
     seat(&house);
     let plain = ask("vllm-sr/auto", "think deeply");
     let mut own = plain.clone();
-    own["plugins"] = plugin(&json!({"analysis_models": ["c"], "temperature": 0.5, "include_analysis": false}));
+    own["plugins"] =
+        plugin(&json!({"analysis_models": ["c"], "temperature": 0.5, "include_analysis": false}));
     let first = recorded(&house, &house.chat(&own).await).await;
     assert_eq!(calls(&first), [("c", "panel"), ("judge", "judge"), ("judge", "synthesis")]);
     assert_eq!(house.up.requests_for("c")[0].json()["temperature"], 0.5);

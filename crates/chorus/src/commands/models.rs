@@ -18,9 +18,7 @@ pub(crate) async fn run(command: Models) -> anyhow::Result<ExitCode> {
         Models::Pull { names, models_dir } => {
             for name in names {
                 let store = model_store(models_dir.clone())?;
-                if store.catalog().get(&name).is_none() {
-                    bail!("no model is named `{name}`; `chorus models list` shows the known ones");
-                }
+                known(&store, &name)?;
                 let pull = move || store.pull(&name, &*PullProgress::of_terminal());
                 for path in tokio::task::spawn_blocking(pull).await?? {
                     note(&format!("{} is here", path.display()));
@@ -30,12 +28,20 @@ pub(crate) async fn run(command: Models) -> anyhow::Result<ExitCode> {
         Models::Rm { names, models_dir } => {
             let store = model_store(models_dir)?;
             for name in names {
+                known(&store, &name)?;
                 store.remove(&name)?;
                 note(&format!("{name} is removed"));
             }
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn known(store: &chorus_infer::store::ModelStore, name: &str) -> anyhow::Result<()> {
+    if store.catalog().get(name).is_none() {
+        bail!("no model is named `{name}`; `chorus models list` shows the known ones");
+    }
+    Ok(())
 }
 
 fn as_table(store: &chorus_infer::store::ModelStore) -> String {

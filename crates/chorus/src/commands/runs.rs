@@ -78,11 +78,14 @@ pub(crate) fn show(run: &RunRecord) -> String {
     }
     lines.push(String::new());
     lines.push(calls(run));
-    let signals = run.signals.iter().map(|s| {
+    lines.push(String::new());
+    lines.extend(run.checks.iter().filter_map(|check| check.detail.clone()));
+    lines.extend(run.proof.iter().map(|p| format!("{:<9} {}: {}", p.verdict, p.decision, p.because)));
+    lines.extend(run.signals.iter().map(|s| {
         let confidence = s.confidence.map(|c| format!(" {c:.3}")).unwrap_or_default();
-        format!("  {:<9} {}{confidence}", format!("{:?}", s.state).to_lowercase(), s.key)
-    });
-    lines.extend(signals);
+        let reason = s.reason.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+        format!("{:<9} {}{confidence}{reason}", format!("{:?}", s.state).to_lowercase(), s.key)
+    }));
     lines.join("\n")
 }
 

@@ -12,6 +12,7 @@ use chorus_wire::{ChatRequest, Message, Role};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// Serves until SIGINT or SIGTERM; a second one ends at once.
@@ -31,15 +32,20 @@ pub(crate) async fn run(flags: Serve) -> anyhow::Result<ExitCode> {
     let stop = CancellationToken::new();
     let serving =
         tokio::spawn(chorus_server::serve(planes, door, stop.clone(), Duration::from_secs(flags.grace)));
+    let mut signals = Signals::listen()?;
     if let Some(question) = &flags.ask {
-        first_answer(&engine, question).await?;
+        tokio::select! {
+            () = first_answer(&engine, question) => signals.next().await,
+            () = signals.next() => {}
+        }
+    } else {
+        signals.next().await;
     }
-    told_to_stop().await?;
     note("stopping: running requests may end; once more to end at once");
     stop.cancel();
     tokio::select! {
         served = serving => served.context("the server broke down")??,
-        again = told_to_stop() => again?,
+        () = signals.next() => {}
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -69,22 +75,35 @@ fn greeting(engine: &Engine, data: SocketAddr, management: SocketAddr) -> String
     )
 }
 
-/// The first question, by the Fusion slug, with its trace.
-async fn first_answer(engine: &Engine, question: &str) -> anyhow::Result<()> {
-    note(&format!("\nYou      {question}"));
-    let model =
-        engine.spec().global.fusion_names.first().cloned().unwrap_or_else(|| "vllm-sr/fusion".to_owned());
+/// The first question, by the Fusion slug; serving goes on whatever comes of it.
+async fn first_answer(engine: &Engine, question: &str) {
+    note(&format!("\nquestion {question}"));
+    let model = engine.spec().global.fusion_names.first().cloned().unwrap_or_default();
     let mut request = ChatRequest::new(&model, vec![Message::new(Role::User, question)]);
     request.set_stream(true, true);
     let run = engine.run(Inbound { request, progress: true });
-    Printer::streaming(true).print(run).await.map(|_| ())
+    let id = run.id.clone();
+    match Printer::streaming(true).print(run).await {
+        Ok(_) => note(&format!("`chorus runs show {id}` shows every call; still serving, Ctrl-C stops")),
+        Err(why) => note(&format!("no answer: {why:#}; still serving, Ctrl-C stops")),
+    }
 }
 
-async fn told_to_stop() -> anyhow::Result<()> {
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted?,
-        _ = terminate.recv() => {}
+/// The signals that stop a server.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen() -> anyhow::Result<Self> {
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
-    Ok(())
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
 }
