@@ -9,6 +9,8 @@ use sha2::{Digest, Sha256};
 const KEY_LETTERS: usize = 96;
 /// The held-out share is one fifth.
 const FOLDS: u64 = 5;
+/// One everyday text in so many is kept for validation.
+const EVERYDAY_FOLDS: usize = 5;
 
 /// A labelled text.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,11 +53,23 @@ pub(crate) struct Split {
     pub(crate) train: Vec<Example>,
     /// Chooses regularisation and temperature; the final head is then fitted on it as well.
     pub(crate) validation: Vec<Example>,
+    /// The same, of short everyday texts: as a whole they count as much as `validation` does, however few they are,
+    /// because requests are more like them than like exams. May be empty.
+    pub(crate) everyday_validation: Vec<Example>,
     /// Only measured on, each set with what it is.
     pub(crate) held_out: Vec<(String, Vec<Example>)>,
 }
 
 impl Split {
+    /// Adds everyday texts: each fifth one, in the file's order, is kept for validation. None is held out: a fixture of
+    /// their kind is what they are measured on.
+    pub(crate) fn learn_everyday(&mut self, examples: Vec<Example>) {
+        for (number, example) in examples.into_iter().enumerate() {
+            let kept_out = number % EVERYDAY_FOLDS == 0;
+            if kept_out { &mut self.everyday_validation } else { &mut self.train }.push(example);
+        }
+    }
+
     /// Adds an example to the side that its question is on, dropping held-out ones.
     pub(crate) fn learn(&mut self, question: &str, example: Example) {
         match side(question) {
@@ -93,6 +107,15 @@ mod tests {
             }
         }
         assert!((160..240).contains(&held_out), "{held_out} of 1000");
+    }
+
+    #[test]
+    fn a_fifth_of_everyday_texts_is_kept_for_validation() {
+        let mut split = Split::default();
+        let texts = (0..20).map(|label| Example { text: String::new(), label, weight: 1.0 });
+        split.learn_everyday(texts.collect());
+        let kept: Vec<usize> = split.everyday_validation.iter().map(|example| example.label).collect();
+        assert_eq!((kept, split.train.len()), (vec![0, 5, 10, 15], 16));
     }
 
     #[test]

@@ -81,20 +81,39 @@ fn cross_entropy(rows: &[Row<'_>], model: &Linear, total: f64) -> (f64, Vec<f64>
     (value, weight_gradient.into_iter().map(f64::from).chain(bias_gradient).collect())
 }
 
-/// The divisor of logits that makes probabilities honest: the least negative log-likelihood over a grid of
-/// logarithmic steps. Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", §4.2.
-pub(crate) fn temperature(scored: &[(Vec<f32>, usize)]) -> f32 {
-    let loss = |temperature: f32| -> f64 {
-        let losses = scored.iter().map(|(logits, label)| {
-            let logits = logits.iter().map(|logit| logit / temperature).collect();
-            -f64::from(log_softmax(logits).get(*label).copied().unwrap_or_default())
-        });
-        losses.sum()
-    };
+/// Logits and the right class of each text of one kind.
+pub(crate) type Scored = Vec<(Vec<f32>, usize)>;
+
+/// A divisor of logits, and the loss that it leaves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Tempered {
+    /// The divisor, 1/4 to 4.
+    pub(crate) temperature: f32,
+    /// Negative log-likelihood a text in nats: the mean over kinds of the mean over the kind's texts.
+    pub(crate) loss: f64,
+}
+
+/// The divisor of logits that makes probabilities honest: the least loss over a grid of logarithmic steps. Each kind
+/// of text counts the same, however many it has; empty ones do not count.
+/// Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", §4.2.
+pub(crate) fn temper(kinds: &[Scored]) -> Tempered {
+    let kinds: Vec<&Scored> = kinds.iter().filter(|kind| !kind.is_empty()).collect();
     let grid = (-40..=40).map(|step| 2.0_f32.powf(step as f32 / 20.0));
-    grid.map(|temperature| (loss(temperature), temperature))
-        .min_by(|left, right| left.0.total_cmp(&right.0))
-        .map_or(1.0, |(_, temperature)| temperature)
+    let tried = grid.map(|temperature| {
+        let sum: f64 = kinds.iter().map(|kind| mean_loss(kind, temperature)).sum();
+        Tempered { temperature, loss: sum / kinds.len().max(1) as f64 }
+    });
+    tried
+        .min_by(|left, right| left.loss.total_cmp(&right.loss))
+        .unwrap_or(Tempered { temperature: 1.0, loss: 0.0 })
+}
+
+fn mean_loss(scored: &Scored, temperature: f32) -> f64 {
+    let losses = scored.iter().map(|(logits, label)| {
+        let logits = logits.iter().map(|logit| logit / temperature).collect();
+        -f64::from(log_softmax(logits).get(*label).copied().unwrap_or_default())
+    });
+    losses.sum::<f64>() / scored.len() as f64
 }
 
 /// Logarithms of softmax, shifted by the largest logit so that no exponential overflows.
@@ -176,11 +195,25 @@ mod tests {
         assert!(size(1.0) < size(0.01));
     }
 
+    /// Always sure of class 0 by 4 nats, and right in so many of four.
+    fn sure(right: usize, times: usize) -> Scored {
+        (0..4 * times).map(|number| (vec![4.0, 0.0], usize::from(number % 4 >= right))).collect()
+    }
+
     #[test]
     fn temperature_tames_overconfident_logits() {
-        // Always sure of class 0 by 4 nats, right three times in four: the honest margin is ln 3.
-        let scored: Vec<_> = [0, 0, 0, 1].iter().map(|&label| (vec![4.0, 0.0], label)).collect();
-        let found = temperature(&scored);
-        assert!((found - 4.0 / 3.0_f32.ln()).abs() < 0.1, "{found}");
+        // Right three times in four: the honest margin is ln 3, and the loss is the entropy of (3/4, 1/4).
+        let found = temper(&[sure(3, 1)]);
+        assert!((found.temperature - 4.0 / 3.0_f32.ln()).abs() < 0.1, "{found:?}");
+        assert!((found.loss - 0.5623).abs() < 1e-3, "{found:?}");
+    }
+
+    #[test]
+    fn a_kind_of_few_texts_counts_as_much_as_one_of_many() {
+        let few_and_many = temper(&[sure(2, 1), sure(4, 100)]);
+        assert_eq!(few_and_many, temper(&[sure(2, 100), sure(4, 1), Vec::new()]));
+        // Together they are right three times in four.
+        assert_eq!(few_and_many.temperature, temper(&[sure(3, 1)]).temperature);
+        assert_eq!(temper(&[]).loss, 0.0);
     }
 }

@@ -33,7 +33,11 @@ impl Task {
                  encoder's vector.\n\nLearnt from MMLU-Pro questions with and without their options, MMLU \
                  questions, a few requests to assistants (all of them `other`), and short everyday questions \
                  written for this project in English, with some in German, Spanish, French and Chinese. The \
-                 encoder is an English one: other languages work where words are shared, and no further."
+                 encoder is an English one: other languages work where words are shared, and no further.\n\n\
+                 Penalty and temperature leave the least loss on a part of the learnt data that was kept out of the \
+                 fit until they were chosen: exam questions and everyday questions, each kind with half of the \
+                 weight. One temperature serves both: short everyday questions still get less \
+                 confidence than they earn, so a threshold of 0.5 is stricter on them than it looks."
             }
             Self::Complexity => {
                 "A prior of how hard a text is for a language model: a linear softmax over the encoder's \

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::example::{Example, Split};
 use crate::fault::LabFault;
 use crate::metrics::{Metrics, auroc};
-use crate::regression::{self, Linear, Row, log_softmax};
+use crate::regression::{self, Linear, Row, Scored, Tempered, log_softmax};
 use crate::report::{EvaluatedSet, Report};
 use crate::task::Task;
 use crate::{card, complexity, domain};
@@ -47,7 +47,7 @@ impl Encoded {
         })
     }
 
-    fn logits(&self, model: &Linear) -> Vec<(Vec<f32>, usize)> {
+    fn logits(&self, model: &Linear) -> Scored {
         let rows = self.examples.iter().zip(&self.vectors);
         rows.map(|(example, vector)| (model.logits(vector), example.label)).collect()
     }
@@ -85,12 +85,17 @@ impl TrainHead {
         let labels = self.task.labels();
         let data_digest = data_digest(&split);
         let mut train = encode(split.train, "train", encoder, progress)?;
-        let validation = encode(split.validation, "validation", encoder, progress)?;
+        let kinds = [
+            encode(split.validation, "validation", encoder, progress)?,
+            encode(split.everyday_validation, "everyday validation", encoder, progress)?,
+        ];
         let balance = class_weights(&train.examples, labels)?;
-        let (penalty, temperature) = choose(&train, &validation, &balance, progress);
+        let (penalty, temperature) = choose(&train, &kinds, &balance, progress);
 
-        train.examples.extend(validation.examples);
-        train.vectors.extend(validation.vectors);
+        for kind in kinds {
+            train.examples.extend(kind.examples);
+            train.vectors.extend(kind.vectors);
+        }
         let model = regression::fit(&train.rows(&balance).collect::<Vec<_>>(), labels.len(), penalty);
         let card = HeadCard {
             labels: labels.iter().map(|&label| label.to_owned()).collect(),
@@ -139,32 +144,31 @@ fn class_weights(examples: &[Example], labels: &[&str]) -> Result<Vec<f32>, LabF
     factors.collect()
 }
 
-/// The penalty of the best top-1 on the validation part, and the temperature that calibrates that fit.
-fn choose(
-    train: &Encoded,
-    validation: &Encoded,
-    balance: &[f32],
-    progress: &mut dyn FnMut(&str),
-) -> (f64, f32) {
+/// The penalty and the temperature that together leave the least loss on the validation parts, each kind of text
+/// counting the same.
+fn choose(train: &Encoded, kinds: &[Encoded], balance: &[f32], progress: &mut dyn FnMut(&str)) -> (f64, f32) {
     let rows: Vec<Row<'_>> = train.rows(balance).collect();
-    let mut best = (f64::NEG_INFINITY, PENALTIES[0], 1.0);
+    let mut best = (f64::INFINITY, PENALTIES[0], 1.0);
     for penalty in PENALTIES {
         let model = regression::fit(&rows, balance.len(), penalty);
-        let scored = validation.logits(&model);
-        let temperature = regression::temperature(&scored);
-        let metrics = Metrics::of(&probabilities(&scored, temperature), balance.len());
-        progress(&format!(
-            "penalty {penalty:e}: validation top-1 {:.4}, macro-F1 {:.4}, temperature {temperature:.3}",
-            metrics.top1, metrics.macro_f1
-        ));
-        if metrics.top1 > best.0 {
-            best = (metrics.top1, penalty, temperature);
+        let scored: Vec<Scored> = kinds.iter().map(|kind| kind.logits(&model)).collect();
+        let Tempered { temperature, loss } = regression::temper(&scored);
+        progress(&format!("penalty {penalty:e}: validation loss {loss:.4}, temperature {temperature:.3}"));
+        for kind in scored.iter().filter(|kind| !kind.is_empty()) {
+            let metrics = Metrics::of(&probabilities(kind, temperature), balance.len());
+            progress(&format!(
+                "    of {}: top-1 {:.4}, macro-F1 {:.4}, calibration error {:.4}",
+                metrics.count, metrics.top1, metrics.macro_f1, metrics.calibration_error
+            ));
+        }
+        if loss < best.0 {
+            best = (loss, penalty, temperature);
         }
     }
     (best.1, best.2)
 }
 
-fn probabilities(scored: &[(Vec<f32>, usize)], temperature: f32) -> Vec<(Vec<f32>, usize)> {
+fn probabilities(scored: &Scored, temperature: f32) -> Scored {
     let tempered = scored.iter().map(|(logits, label)| {
         let logits = log_softmax(logits.iter().map(|logit| logit / temperature).collect());
         (logits.into_iter().map(f32::exp).collect(), *label)
@@ -187,7 +191,7 @@ fn evaluate(name: String, set: &Encoded, head: &Head) -> EvaluatedSet {
 /// `sha256:…` over every learnt example in its order.
 fn data_digest(split: &Split) -> String {
     let mut digest = Sha256::new();
-    for example in split.train.iter().chain(&split.validation) {
+    for example in split.train.iter().chain(&split.validation).chain(&split.everyday_validation) {
         digest.update(format!("{}\t{}\t{}\n", example.label, example.weight, example.text));
     }
     format!("sha256:{}", hex::encode(digest.finalize()))

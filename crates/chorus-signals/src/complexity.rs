@@ -7,8 +7,10 @@
 //! *Source:* contract §1.4 (`complexity`); cases D13, D14.
 //!
 //! Margin = score(hard) − score(easy), both as in `embedding`, plus the rule's own threshold times the head's prior
-//! P(hard) − P(easy): the prior tips a margin that is near an edge, and can never carry a neutral one over it. A rule
-//! without examples has the prior alone for its margin. Above the threshold `name:hard`, below minus the threshold
+//! P(hard) − P(easy): the prior tips a margin that is near an edge, and can never carry a neutral one over it. Where the
+//! head finds the text likelier hard than easy, the margin is not below minus the threshold: few examples are near to
+//! an expert's question, so the lowest tier needs both to agree (D13). A rule without examples has the prior alone for
+//! its margin. Above the threshold `name:hard`, below minus the threshold
 //! `name:easy`, else `name:medium`; an empty text is medium. Confidence is the logistic of four times the distance to the
 //! label's edge. The composer is the policy's. **Invariant:** exactly one of the three labels matches, or all are
 //! absent; raw is the margin.
@@ -16,7 +18,7 @@
 use crate::bank::Bank;
 use crate::doc::SignalDoc;
 use crate::domain::{average, fitting};
-use crate::pass::SharedPass;
+use crate::pass::{SharedPass, loaded};
 use crate::predicate::confidence;
 use chorus_infer::{Head, TextEncoder};
 use chorus_policy::{AbsentReason, Evidence, Observation};
@@ -92,7 +94,7 @@ impl Complexity {
         if text.trim().is_empty() {
             return Ok(0.0);
         }
-        let encoder = encoder.ok_or(crate::extractor::NO_ENCODER)?;
+        let encoder = loaded(encoder)?;
         let encoded = pass.encode(encoder, text)?;
         let banks = self.banks(encoder)?;
         let (hard, easy) = (banks.hard.score(&encoded.windows), banks.easy.score(&encoded.windows));
@@ -103,8 +105,9 @@ impl Complexity {
             }
             (None, None, Some(prior)) => Ok(prior),
             (hard, easy, prior) => {
-                let margin = hard.unwrap_or_default() - easy.unwrap_or_default();
-                Ok(margin + self.signal.threshold.abs() * prior.unwrap_or_default())
+                let (prior, edge) = (prior.unwrap_or_default(), self.signal.threshold.abs());
+                let margin = hard.unwrap_or_default() - easy.unwrap_or_default() + edge * prior;
+                Ok(if prior > 0.0 { margin.max(-edge) } else { margin })
             }
         }
     }
@@ -200,6 +203,13 @@ mod tests {
             label(&observe(EXAMPLES, Some(head), Some(&WordBag), text)).as_deref(),
             Some("needs:medium")
         );
+        // However near the easy examples are, the lowest tier needs the head to agree.
+        let text = "brief definition please cyclic cyclic cyclic";
+        assert_eq!(label(&observe(EXAMPLES, None, Some(&WordBag), text)).as_deref(), Some("needs:easy"));
+        let head_says_hard = observe(EXAMPLES, Some(head), Some(&WordBag), text);
+        assert_eq!(label(&head_says_hard).as_deref(), Some("needs:medium"));
+        let hard = head_says_hard.get(&SignalKey::new(Family::Complexity, "needs:hard"));
+        assert_eq!(hard, Some(&Observation::Unmatched { raw: Some(-0.1) }));
         // The prior alone never makes a text hard where the examples are neutral.
         assert_eq!(
             label(&observe(EXAMPLES, Some(head), Some(&WordBag), "cyclic")).as_deref(),

@@ -6,16 +6,19 @@
 //! *Fails when:* no encoder or no head is loaded; the text is short and of no subject; the text is not English.
 //! *Source:* contract §1.4 (`domains`); cases D12, D14.
 //!
-//! Probabilities are averaged over windows. When their normalised entropy is below 0.4 only the first class can match,
-//! else every class at or above the threshold does. A rule matches by its best matching category, and both the rule's
-//! name and its categories' names are emitted. Confidence is the probability of the reported class, never a complement
-//! of another's (D12). **Invariant:** raw is the probability of the rule's likeliest category, matched or not.
+//! Probabilities are averaged over windows. A rule says that the text is of *any* of its categories; classes are
+//! disjoint, so its probability is the sum over them, and it matches at or above the threshold. When the normalised
+//! entropy over all classes is below 0.4 the head is sure of one class, and only names that cover it can match, so that
+//! no set of remnants outvotes it. Both the rule's name and its categories' names are emitted, a category as a rule of
+//! itself alone: for it this is the contract's rule. Confidence is that probability, never a complement of another
+//! class's (D12). **Invariant:** raw is the sum over the name's categories, matched or not.
 
 use crate::doc::SignalDoc;
-use crate::pass::SharedPass;
+use crate::pass::{SharedPass, loaded};
 use chorus_infer::{Head, TextEncoder};
 use chorus_policy::{AbsentReason, Evidence, Observation};
 use chorus_spec::{Family, Recipe, SignalKey, SignalKind};
+use std::collections::BTreeSet;
 
 /// The row of the table.
 pub const DOC: SignalDoc = SignalDoc {
@@ -27,7 +30,7 @@ pub const DOC: SignalDoc = SignalDoc {
     source: "contract §1.4 (`domains`); cases D12, D14.",
 };
 
-/// Normalised entropy below which only the first class can match. Source: contract §1.4 (`domains`).
+/// Normalised entropy below which only names that cover the first class can match. Source: contract §1.4 (`domains`).
 const SURE_ENTROPY: f64 = 0.4;
 
 /// All domain rules of a recipe.
@@ -42,8 +45,8 @@ pub(crate) struct Domains {
 #[derive(Debug)]
 struct Emitted {
     key: SignalKey,
-    /// Places of its categories among the head's labels.
-    classes: Vec<usize>,
+    /// Places of its categories among the head's labels; a category that is listed twice counts once.
+    classes: BTreeSet<usize>,
 }
 
 impl Domains {
@@ -96,7 +99,7 @@ impl Domains {
         if text.trim().is_empty() {
             return Ok(Vec::new());
         }
-        let encoder = encoder.ok_or_else(crate::extractor::no_encoder)?;
+        let encoder = loaded(encoder).map_err(AbsentReason::Failed)?;
         let head = fitting(self.head, encoder)
             .ok_or_else(|| AbsentReason::Failed("no domain head fits the loaded encoder".to_owned()))?;
         let encoded = pass.encode(encoder, text).map_err(AbsentReason::Failed)?;
@@ -110,15 +113,21 @@ impl Emitted {
             let unknown = format!("the domain head knows no category of `{}`", self.key.name);
             return Observation::Absent(AbsentReason::Failed(unknown));
         }
-        let matching = matching(probabilities, threshold);
         let of = |class: &usize| probabilities.get(*class).copied();
-        let raw = self.classes.iter().filter_map(of).reduce(f64::max);
-        let matched =
-            self.classes.iter().filter(|class| matching.contains(class)).filter_map(of).reduce(f64::max);
-        match matched {
-            Some(confidence) => Observation::Matched { confidence: confidence.clamp(0.0, 1.0), raw },
-            None => Observation::Unmatched { raw },
+        let sum = self.classes.iter().filter_map(of).reduce(|sum, p| sum + p).map(|sum| sum.min(1.0));
+        match sum {
+            Some(sum) if sum >= threshold && self.may_match(probabilities) => {
+                Observation::Matched { confidence: sum, raw: Some(sum) }
+            }
+            raw => Observation::Unmatched { raw },
         }
+    }
+
+    /// False when the head is sure of a class that is none of these.
+    fn may_match(&self, probabilities: &[f64]) -> bool {
+        let first = probabilities.iter().enumerate().max_by(|(_, a), (_, b)| a.total_cmp(b));
+        normalised_entropy(probabilities) >= SURE_ENTROPY
+            || first.is_some_and(|(class, _)| self.classes.contains(&class))
     }
 }
 
@@ -139,16 +148,6 @@ pub(crate) fn average(head: &Head, windows: &[Vec<f32>]) -> Vec<f64> {
         sum.iter_mut().zip(head.probabilities(window)).for_each(|(total, p)| *total += f64::from(p));
     }
     sum.iter().map(|total| total / windows.len().max(1) as f64).collect()
-}
-
-/// The classes that match, by their places.
-fn matching(probabilities: &[f64], threshold: f64) -> Vec<usize> {
-    let passing = probabilities.iter().enumerate().filter(|(_, p)| **p >= threshold);
-    if normalised_entropy(probabilities) < SURE_ENTROPY {
-        passing.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(class, _)| class).into_iter().collect()
-    } else {
-        passing.map(|(class, _)| class).collect()
-    }
 }
 
 /// Entropy over its greatest possible value, in 0..=1.
@@ -187,18 +186,41 @@ mod tests {
         evidence.get(&SignalKey::new(Family::Domain, name)).unwrap()
     }
 
-    #[test]
-    fn d12_no_class_gets_another_ones_complement() {
-        assert_eq!(matching(&[0.40, 0.35, 0.25], 0.6), Vec::<usize>::new());
-        let emitted = Emitted { key: SignalKey::new(Family::Domain, "safe"), classes: vec![1] };
-        assert_eq!(emitted.judge(&[0.40, 0.35, 0.25], 0.6), Observation::Unmatched { raw: Some(0.35) });
+    fn judge(classes: &[usize], probabilities: &[f64], threshold: f64) -> Observation {
+        let classes = classes.iter().copied().collect();
+        Emitted { key: SignalKey::new(Family::Domain, "rule"), classes }.judge(probabilities, threshold)
     }
 
     #[test]
-    fn entropy_decides_whether_several_classes_match() {
-        // Entropy of (.9, .1, 0, 0) over ln 4 is .23: only the first; of (.5, .45, .05, 0) it is .62: both.
-        assert_eq!(matching(&[0.9, 0.1, 0.0, 0.0], 0.05), [0]);
-        assert_eq!(matching(&[0.5, 0.45, 0.05, 0.0], 0.4), [0, 1]);
+    fn d12_no_class_gets_another_ones_complement() {
+        assert_eq!(judge(&[1], &[0.40, 0.35, 0.25], 0.6), Observation::Unmatched { raw: Some(0.35) });
+    }
+
+    #[test]
+    fn a_rule_is_as_likely_as_its_categories_together() {
+        let spread = [0.30, 0.25, 0.25, 0.20];
+        assert_eq!(judge(&[0], &spread, 0.5), Observation::Unmatched { raw: Some(0.30) });
+        assert_eq!(judge(&[1, 2], &spread, 0.5), Observation::Matched { confidence: 0.5, raw: Some(0.5) });
+        assert_eq!(judge(&[1, 1, 3], &spread, 0.5), Observation::Unmatched { raw: Some(0.45) });
+        // Rounding never makes a probability of more than 1.
+        let tenths = [0.1; 10];
+        assert!(matches!(judge(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], &tenths, 0.5),
+            Observation::Matched { confidence, .. } if confidence <= 1.0));
+        assert_eq!(judge(&[0, 1], &[], 0.5), Observation::Unmatched { raw: None });
+    }
+
+    #[test]
+    fn entropy_decides_whether_several_names_match() {
+        let matches = |classes: &[usize], probabilities: &[f64], threshold| {
+            matches!(judge(classes, probabilities, threshold), Observation::Matched { .. })
+        };
+        // Entropy of (.9, .1, 0, 0) over ln 4 is .23: only what covers the first class, alone or with others.
+        let sure = [0.9, 0.1, 0.0, 0.0];
+        assert!(matches(&[0], &sure, 0.05) && matches(&[0, 3], &sure, 0.05));
+        assert!(!matches(&[1], &sure, 0.05) && !matches(&[1, 2, 3], &sure, 0.05));
+        // Of (.5, .45, .05, 0) it is .62: every name that reaches the threshold.
+        let unsure = [0.5, 0.45, 0.05, 0.0];
+        assert!(matches(&[0], &unsure, 0.4) && matches(&[1], &unsure, 0.4) && matches(&[1, 2], &unsure, 0.5));
         assert!((normalised_entropy(&[0.25; 4]) - 1.0).abs() < 1e-12);
         assert_eq!(normalised_entropy(&[]), 0.0);
     }

@@ -15,7 +15,7 @@
 
 use crate::bank::Bank;
 use crate::doc::SignalDoc;
-use crate::pass::SharedPass;
+use crate::pass::{SharedPass, loaded};
 use chorus_infer::TextEncoder;
 use chorus_policy::{AbsentReason, Evidence, Observation};
 use chorus_spec::{
@@ -118,7 +118,7 @@ impl Embeddings {
         if text.trim().is_empty() {
             return Ok(None);
         }
-        let encoder = encoder.ok_or_else(crate::extractor::no_encoder)?;
+        let encoder = loaded(encoder).map_err(AbsentReason::Failed)?;
         let encoded = pass.encode(encoder, text).map_err(AbsentReason::Failed)?;
         let bank = rule.bank(encoder, &self.scoring).map_err(AbsentReason::Failed)?;
         bank.score(&encoded.windows)

@@ -23,14 +23,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Why a learned signal says nothing when there is no encoder.
-pub(crate) const NO_ENCODER: &str = "no encoder is loaded";
-
-/// The same as a reason.
-pub(crate) fn no_encoder() -> AbsentReason {
-    AbsentReason::Failed(NO_ENCODER.to_owned())
-}
-
 /// The heads that learned signals use.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Heads {
@@ -397,7 +389,7 @@ mod tests {
         );
         assert!(matches!(of(&evidence, Family::Keyword, "greeting"), Observation::Unmatched { .. }));
         let absent = of(&evidence, Family::Embedding, "ledger");
-        assert_eq!(absent, &Observation::Absent(no_encoder()));
+        assert_eq!(absent, &Observation::Absent(AbsentReason::Failed("no encoder is loaded".to_owned())));
     }
 
     #[test]

@@ -27,6 +27,14 @@ pub struct Encoded {
     pub windows: Vec<Vec<f32>>,
 }
 
+/// The encoder that learned signals need.
+///
+/// # Errors
+/// A sentence that says that there is none.
+pub(crate) fn loaded(encoder: Option<&dyn TextEncoder>) -> Result<&dyn TextEncoder, String> {
+    encoder.ok_or_else(|| "no encoder is loaded".to_owned())
+}
+
 /// The encoder passes of one request.
 #[derive(Debug, Default)]
 pub struct SharedPass {
