@@ -15,7 +15,9 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 const SHORT: &str = "What process do green plants use to turn the light of the sun into energy for growth?";
 
 fn passes(criterion: &mut Criterion) {
-    let Some(folder) = std::env::var_os("CHORUS_MODELS").map(|dir| PathBuf::from(dir).join("all-minilm-l6-v2")) else {
+    let Some(folder) =
+        std::env::var_os("CHORUS_MODELS").map(|dir| PathBuf::from(dir).join("all-minilm-l6-v2"))
+    else {
         eprintln!("skipped: CHORUS_MODELS does not name a model store");
         return;
     };
