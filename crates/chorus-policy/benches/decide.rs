@@ -16,12 +16,7 @@ const KEYWORDS: usize = 46;
 const DECISIONS: usize = 14;
 
 fn signal(name: String, kind: SignalKind) -> Signal {
-    Signal {
-        name,
-        description: String::new(),
-        kind,
-        place: Place::default(),
-    }
+    Signal { name, description: String::new(), kind, place: Place::default() }
 }
 
 fn keyword(index: usize) -> SignalKey {
@@ -43,10 +38,7 @@ fn signals() -> Vec<Signal> {
         signal(keyword(index).name, SignalKind::Keyword(kind))
     });
     let domains = (0..DOMAINS).map(|index| {
-        let kind = DomainSignal {
-            mmlu_categories: Vec::new(),
-            model_scores: Vec::new(),
-        };
+        let kind = DomainSignal { mmlu_categories: Vec::new(), model_scores: Vec::new() };
         signal(domain(index).name, SignalKind::Domain(kind))
     });
     keywords.chain(domains).collect()
@@ -54,25 +46,15 @@ fn signals() -> Vec<Signal> {
 
 fn band(index: usize) -> MappingOutput {
     let low = index as f64;
-    let band = NumericPredicate {
-        gte: Some(low),
-        lt: Some(low + 2.0),
-        ..NumericPredicate::default()
-    };
-    MappingOutput {
-        name: format!("band_{index}"),
-        band,
-    }
+    let band = NumericPredicate { gte: Some(low), lt: Some(low + 2.0), ..NumericPredicate::default() };
+    MappingOutput { name: format!("band_{index}"), band }
 }
 
 fn decision(index: usize) -> Decision {
     let leaf = |i: usize| Condition::Signal(keyword(i % KEYWORDS));
     let rules = Condition::And(vec![
         Condition::Or((0..4).map(|i| leaf(index * 4 + i)).collect()),
-        Condition::Or(vec![
-            Condition::Signal(domain(index % DOMAINS)),
-            leaf(index * 7 + 1),
-        ]),
+        Condition::Or(vec![Condition::Signal(domain(index % DOMAINS)), leaf(index * 7 + 1)]),
         Condition::Not(Box::new(leaf(index * 5 + 2))),
         Condition::Signal(SignalKey::new(Family::Projection, format!("band_{}", index % 3))),
     ]);
@@ -90,10 +72,7 @@ fn decision(index: usize) -> Decision {
 }
 
 fn recipe() -> Recipe {
-    let mut recipe = Recipe {
-        signals: signals(),
-        ..Recipe::default()
-    };
+    let mut recipe = Recipe { signals: signals(), ..Recipe::default() };
     recipe.decisions = (0..DECISIONS).map(decision).collect();
     recipe.projections.partitions.push(Partition {
         name: "domains".to_owned(),
@@ -105,10 +84,7 @@ fn recipe() -> Recipe {
     let input = |i| ScoreInput {
         source: InputSource::Signal(keyword(i)),
         weight: 0.5,
-        value: ValueSource::Binary {
-            matched: 1.0,
-            miss: 0.0,
-        },
+        value: ValueSource::Binary { matched: 1.0, miss: 0.0 },
     };
     recipe.projections.scores.push(Score {
         name: "difficulty".to_owned(),
@@ -131,10 +107,7 @@ fn evidence() -> Evidence {
     let keys = (0..KEYWORDS).map(keyword).chain((0..DOMAINS).map(domain));
     for (index, key) in keys.enumerate() {
         let observation = match index % 3 {
-            0 => Observation::Matched {
-                confidence: 0.5 + index as f64 / 200.0,
-                raw: None,
-            },
+            0 => Observation::Matched { confidence: 0.5 + index as f64 / 200.0, raw: None },
             _ => Observation::Unmatched { raw: Some(0.1) },
         };
         evidence.insert(key, observation);

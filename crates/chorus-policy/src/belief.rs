@@ -53,10 +53,7 @@ impl Outcomes {
         let open = Self::TRUE.union(Self::UNKNOWN);
         let unknown =
             self.has(Self::UNKNOWN) && other.has(open) || other.has(Self::UNKNOWN) && self.has(open);
-        Self::TRUE
-            .when(holds)
-            .union(Self::FALSE.when(fails))
-            .union(Self::UNKNOWN.when(unknown))
+        Self::TRUE.when(holds).union(Self::FALSE.when(fails)).union(Self::UNKNOWN.when(unknown))
     }
 
     pub(crate) fn or(self, other: Self) -> Self {
@@ -76,27 +73,15 @@ pub(crate) struct Belief {
 
 impl Belief {
     pub(crate) fn certain(can: Outcomes) -> Self {
-        Self {
-            can,
-            low: 0.0,
-            high: 0.0,
-        }
+        Self { can, low: 0.0, high: 0.0 }
     }
 
     pub(crate) fn matched(confidence: f64) -> Self {
-        Self {
-            can: Outcomes::TRUE,
-            low: confidence,
-            high: confidence,
-        }
+        Self { can: Outcomes::TRUE, low: confidence, high: confidence }
     }
 
     pub(crate) fn open(can: Outcomes) -> Self {
-        Self {
-            can,
-            low: 0.0,
-            high: 1.0,
-        }
+        Self { can, low: 0.0, high: 1.0 }
     }
 
     pub(crate) fn holds(self) -> bool {
@@ -107,11 +92,7 @@ impl Belief {
     pub(crate) fn not(self) -> Self {
         let can = self.can.not();
         let confidence = if can.may_hold() { 1.0 } else { 0.0 };
-        Self {
-            can,
-            low: confidence,
-            high: confidence,
-        }
+        Self { can, low: confidence, high: confidence }
     }
 
     /// Confidence is the mean; of nothing, it is zero.
@@ -126,11 +107,7 @@ impl Belief {
         if count == 0.0 || !can.may_hold() {
             return Self::certain(can);
         }
-        Self {
-            can,
-            low: low / count,
-            high: high / count,
-        }
+        Self { can, low: low / count, high: high / count }
     }
 
     /// Confidence is that of the best part that holds, so that more support never lowers it.
@@ -146,11 +123,7 @@ impl Belief {
                 floor = Some(floor.map_or(part.low, |f| f.max(part.low)));
             }
         }
-        Self {
-            can,
-            low: floor.or(least).unwrap_or(0.0),
-            high,
-        }
+        Self { can, low: floor.or(least).unwrap_or(0.0), high }
     }
 }
 
@@ -185,11 +158,8 @@ mod tests {
     #[test]
     fn sets_are_the_union_over_every_choice() {
         for (a, b) in sets().flat_map(|a| sets().map(move |b| (a, b))) {
-            let pairs = || {
-                members(a)
-                    .into_iter()
-                    .flat_map(move |x| members(b).into_iter().map(move |y| (x, y)))
-            };
+            let pairs =
+                || members(a).into_iter().flat_map(move |x| members(b).into_iter().map(move |y| (x, y)));
             let and = pairs().fold(Outcomes(0), |sum, (x, y)| sum.union(x.and(y)));
             let or = pairs().fold(Outcomes(0), |sum, (x, y)| sum.union(x.or(y)));
             assert_eq!((a.and(b), a.or(b)), (and, or), "{a:?} {b:?}");
@@ -206,19 +176,11 @@ mod tests {
         assert_eq!(Belief::any([weak, strong, no].into_iter()), Belief::matched(0.75));
         assert_eq!(
             Belief::any([weak, open].into_iter()),
-            Belief {
-                can: Outcomes::TRUE,
-                low: 0.25,
-                high: 1.0
-            }
+            Belief { can: Outcomes::TRUE, low: 0.25, high: 1.0 }
         );
         assert_eq!(
             Belief::all([strong, open].into_iter()),
-            Belief {
-                can: Outcomes::ANY,
-                low: 0.375,
-                high: 0.875
-            }
+            Belief { can: Outcomes::ANY, low: 0.375, high: 0.875 }
         );
         assert_eq!(Belief::all([strong, no].into_iter()), no);
         assert_eq!(no.not(), Belief::matched(1.0));

@@ -14,12 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Compiles `recipe`; `cost` gives the tier of a family, smaller is cheaper.
 pub(crate) fn compile(recipe: &Recipe, cost: &dyn Fn(Family) -> u8) -> Program {
     let compiler = Compiler::new(recipe);
-    let partitions: Vec<_> = recipe
-        .projections
-        .partitions
-        .iter()
-        .map(|p| compiler.partition(p))
-        .collect();
+    let partitions: Vec<_> = recipe.projections.partitions.iter().map(|p| compiler.partition(p)).collect();
     let gates: Vec<_> = recipe.signals.iter().filter_map(|s| compiler.gate(s)).collect();
     let mut slots = compiler.slots();
     for (index, partition) in partitions.iter().enumerate() {
@@ -42,18 +37,8 @@ pub(crate) fn compile(recipe: &Recipe, cost: &dyn Fn(Family) -> u8) -> Program {
         asks: compiler.asks(cost),
         partitions,
         gates,
-        scores: recipe
-            .projections
-            .scores
-            .iter()
-            .map(|s| compiler.score(s))
-            .collect(),
-        decisions: recipe
-            .decisions
-            .iter()
-            .zip(ranks)
-            .map(|(d, rank)| compiler.decision(d, rank))
-            .collect(),
+        scores: recipe.projections.scores.iter().map(|s| compiler.score(s)).collect(),
+        decisions: recipe.decisions.iter().zip(ranks).map(|(d, rank)| compiler.decision(d, rank)).collect(),
     }
 }
 
@@ -69,11 +54,7 @@ impl<'a> Compiler<'a> {
     fn new(recipe: &'a Recipe) -> Self {
         let mut signals: Vec<_> = recipe.signals.iter().collect();
         signals.sort_by(|a, b| (a.family(), &a.name).cmp(&(b.family(), &b.name)));
-        Self {
-            recipe,
-            keys: keys(recipe).into_iter().collect(),
-            signals,
-        }
+        Self { recipe, keys: keys(recipe).into_iter().collect(), signals }
     }
 
     /// The position of a key; past the end (read as unsupported) if the recipe does not name it.
@@ -90,10 +71,7 @@ impl<'a> Compiler<'a> {
         }
         for (index, score) in self.recipe.projections.scores.iter().enumerate() {
             for output in self.mappings(score).flat_map(|(_, m)| &m.outputs) {
-                sources.insert(
-                    SignalKey::new(Family::Projection, &output.name),
-                    Source::Score(index),
-                );
+                sources.insert(SignalKey::new(Family::Projection, &output.name), Source::Score(index));
             }
         }
         // A rule's own name goes before a category of another; of several rules the first written owns a category.
@@ -118,10 +96,7 @@ impl<'a> Compiler<'a> {
 
     fn asks(&self, cost: &dyn Fn(Family) -> u8) -> Vec<AskEntry> {
         let entry = |signal: &&Signal| AskEntry {
-            ask: Ask {
-                family: signal.family(),
-                rule: signal.name.clone(),
-            },
+            ask: Ask { family: signal.family(), rule: signal.name.clone() },
             cost: cost(signal.family()),
             emits: emitted(signal).map(|key| self.slot(&key)).collect(),
         };
@@ -152,10 +127,7 @@ impl<'a> Compiler<'a> {
             return None;
         };
         let rule = self.composer(complexity.composer.as_ref()?);
-        Some(Gate {
-            rule,
-            labels: emitted(signal).map(|key| self.slot(&key)).collect(),
-        })
+        Some(Gate { rule, labels: emitted(signal).map(|key| self.slot(&key)).collect() })
     }
 
     /// A composer runs before scores and reads no other complexity label: such a leaf never holds.
@@ -174,22 +146,14 @@ impl<'a> Compiler<'a> {
 
     fn mappings(&self, score: &Score) -> impl Iterator<Item = (usize, &'a Mapping)> {
         let name = score.name.clone();
-        self.recipe
-            .projections
-            .mappings
-            .iter()
-            .enumerate()
-            .filter(move |(_, m)| m.source == name)
+        self.recipe.projections.mappings.iter().enumerate().filter(move |(_, m)| m.source == name)
     }
 
     fn score(&self, score: &Score) -> ScoreStep {
         ScoreStep {
             name: score.name.clone(),
             inputs: score.inputs.iter().map(|i| self.input(i)).collect(),
-            mappings: self
-                .mappings(score)
-                .map(|(index, m)| self.mapping(index, m))
-                .collect(),
+            mappings: self.mappings(score).map(|(index, m)| self.mapping(index, m)).collect(),
         }
     }
 
@@ -198,22 +162,14 @@ impl<'a> Compiler<'a> {
             InputSource::Signal(key) => (InputFrom::Slot(self.slot(key)), key.family.as_str()),
             InputSource::Score(name) => {
                 let scores = &self.recipe.projections.scores;
-                let index = scores
-                    .iter()
-                    .position(|s| s.name == *name)
-                    .unwrap_or(scores.len());
+                let index = scores.iter().position(|s| s.name == *name).unwrap_or(scores.len());
                 (InputFrom::Score(index), Family::Projection.as_str())
             }
             InputSource::KbMetric { kb, metric } => {
                 (InputFrom::Slot(self.slot(&kb_metric(kb, metric))), "kb_metric")
             }
         };
-        Input {
-            from,
-            weight: input.weight,
-            value: input.value,
-            kind,
-        }
+        Input { from, weight: input.weight, value: input.value, kind }
     }
 
     fn mapping(&self, index: usize, mapping: &Mapping) -> MappingStep {
@@ -244,10 +200,7 @@ impl<'a> Compiler<'a> {
 
 fn emitted(signal: &Signal) -> impl Iterator<Item = SignalKey> {
     let family = signal.family();
-    signal
-        .emits()
-        .into_iter()
-        .map(move |name| SignalKey::new(family, name))
+    signal.emits().into_iter().map(move |name| SignalKey::new(family, name))
 }
 
 /// A knowledge base's metric is a fact like any other; nothing emits it yet.
@@ -274,11 +227,7 @@ fn keys(recipe: &Recipe) -> BTreeSet<SignalKey> {
     }
     let outputs = recipe.projections.mappings.iter().flat_map(|m| &m.outputs);
     keys.extend(outputs.map(|o| SignalKey::new(Family::Projection, &o.name)));
-    recipe
-        .decisions
-        .iter()
-        .filter_map(|d| d.rules.as_ref())
-        .for_each(|rules| leaves(rules, &mut keys));
+    recipe.decisions.iter().filter_map(|d| d.rules.as_ref()).for_each(|rules| leaves(rules, &mut keys));
     keys
 }
 

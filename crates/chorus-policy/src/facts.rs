@@ -36,11 +36,7 @@ impl State {
     /// Clamps to 0..=1; what is no number counts as 0.
     pub(crate) fn matched(confidence: f64) -> Self {
         // `max` also turns a NaN and a negative zero into a plain zero.
-        Self::Matched(if confidence > 0.0 {
-            confidence.min(1.0)
-        } else {
-            0.0
-        })
+        Self::Matched(if confidence > 0.0 { confidence.min(1.0) } else { 0.0 })
     }
 
     pub(crate) fn belief(self) -> Belief {
@@ -79,11 +75,7 @@ struct Fact {
     raw: Option<f64>,
 }
 
-const PENDING: Fact = Fact {
-    observed: State::Pending,
-    settled: State::Pending,
-    raw: None,
-};
+const PENDING: Fact = Fact { observed: State::Pending, settled: State::Pending, raw: None };
 
 /// All slots of a program.
 #[derive(Debug)]
@@ -102,11 +94,7 @@ impl Facts {
                     Observation::Absent(_) => None,
                 };
                 let state = State::observed(observation);
-                *fact = Fact {
-                    observed: state,
-                    settled: state,
-                    raw: raw.filter(|r| r.is_finite()),
-                };
+                *fact = Fact { observed: state, settled: state, raw: raw.filter(|r| r.is_finite()) };
             }
         });
         let mut facts = Self { facts };
@@ -166,11 +154,7 @@ impl Facts {
 
     pub(crate) fn settle_output(&mut self, slot: SlotId, state: State, score: Option<f64>) {
         if let Some(fact) = self.facts.get_mut(slot) {
-            *fact = Fact {
-                observed: state,
-                settled: state,
-                raw: score,
-            };
+            *fact = Fact { observed: state, settled: state, raw: score };
         }
     }
 

@@ -57,11 +57,7 @@ pub(crate) fn resolve(step: &PartitionStep, facts: &mut Facts) -> Option<Resolut
     if let Some(winner) = winner {
         facts.settle(winner.slot, State::matched(winner.confidence));
     }
-    Some(Resolution {
-        contenders,
-        shares,
-        winner,
-    })
+    Some(Resolution { contenders, shares, winner })
 }
 
 /// Passes the hindrance on to the members whose fate depends on it: those that matched, else the default.
@@ -82,43 +78,22 @@ fn choose(step: &PartitionStep, contenders: &[(SlotId, f64)], shares: &[f64]) ->
     for (at, (slot, raw)) in contenders.iter().enumerate() {
         if best.is_none_or(|b| *raw > b.raw) {
             let confidence = shares.get(at).copied().unwrap_or(*raw);
-            best = Some(Winner {
-                slot: *slot,
-                raw: *raw,
-                confidence,
-                by_default: false,
-            });
+            best = Some(Winner { slot: *slot, raw: *raw, confidence, by_default: false });
         }
     }
-    best.or(step.default.map(|slot| Winner {
-        slot,
-        raw: 0.0,
-        confidence: 0.0,
-        by_default: true,
-    }))
+    best.or(step.default.map(|slot| Winner { slot, raw: 0.0, confidence: 0.0, by_default: true }))
 }
 
 fn softmax(contenders: &[(SlotId, f64)], temperature: f64) -> Vec<f64> {
-    let greatest = contenders
-        .iter()
-        .fold(f64::NEG_INFINITY, |max, (_, c)| max.max(*c));
-    let powers: Vec<_> = contenders
-        .iter()
-        .map(|(_, c)| ((c - greatest) / temperature).exp())
-        .collect();
+    let greatest = contenders.iter().fold(f64::NEG_INFINITY, |max, (_, c)| max.max(*c));
+    let powers: Vec<_> = contenders.iter().map(|(_, c)| ((c - greatest) / temperature).exp()).collect();
     let sum: f64 = powers.iter().sum();
     powers.iter().map(|p| p / sum).collect()
 }
 
 /// The resolution for people.
 pub(crate) fn trace(step: &PartitionStep, it: &Resolution, program: &Program) -> PartitionResolution {
-    let name = |slot: SlotId| {
-        program
-            .slots
-            .get(slot)
-            .map(|s| s.key.name.clone())
-            .unwrap_or_default()
-    };
+    let name = |slot: SlotId| program.slots.get(slot).map(|s| s.key.name.clone()).unwrap_or_default();
     let (semantics, temperature) = match step.semantics {
         PartitionSemantics::Exclusive => ("exclusive", None),
         PartitionSemantics::SoftmaxExclusive { temperature } => ("softmax_exclusive", Some(temperature)),
@@ -143,11 +118,8 @@ pub(crate) fn trace(step: &PartitionStep, it: &Resolution, program: &Program) ->
 }
 
 fn margin(it: &Resolution) -> Option<f64> {
-    let mut compared: Vec<_> = if it.shares.is_empty() {
-        it.contenders.iter().map(|c| c.1).collect()
-    } else {
-        it.shares.clone()
-    };
+    let mut compared: Vec<_> =
+        if it.shares.is_empty() { it.contenders.iter().map(|c| c.1).collect() } else { it.shares.clone() };
     compared.sort_unstable_by(|a, b| b.total_cmp(a));
     Some(compared.first()? - compared.get(1)?)
 }

@@ -28,9 +28,7 @@ impl Policy {
     /// Compiles a checked recipe. `cost` gives the tier of a family: signals of a smaller tier are asked first.
     #[must_use]
     pub fn compile(recipe: &Recipe, cost: &dyn Fn(Family) -> u8) -> Self {
-        Self {
-            program: Arc::new(compile::compile(recipe, cost)),
-        }
+        Self { program: Arc::new(compile::compile(recipe, cost)) }
     }
 
     /// Says who wins, or asks for the cheapest signals that the winner still depends on.
@@ -75,46 +73,23 @@ struct Look<'a> {
 impl<'a> Look<'a> {
     fn new(program: &'a Program, evidence: &'a Evidence) -> Self {
         let mut facts = Facts::observe(program, evidence);
-        let partitions = program
-            .partitions
-            .iter()
-            .map(|p| partition::resolve(p, &mut facts))
-            .collect();
-        program
-            .gates
-            .iter()
-            .for_each(|gate| compose(gate, program, &mut facts));
+        let partitions = program.partitions.iter().map(|p| partition::resolve(p, &mut facts)).collect();
+        program.gates.iter().for_each(|gate| compose(gate, program, &mut facts));
         let mut totals = Vec::with_capacity(program.scores.len());
         for step in &program.scores {
             totals.push(score::resolve(step, &totals, &mut facts));
         }
-        Self {
-            program,
-            evidence,
-            facts,
-            partitions,
-            totals,
-        }
+        Self { program, evidence, facts, partitions, totals }
     }
 
     fn standings(&self, scope: &Scope) -> Vec<Standing> {
         let standing = |(decision, step): (usize, &DecisionStep)| {
             let everything = Belief::certain(Outcomes::TRUE);
-            let belief = step
-                .rule
-                .as_ref()
-                .map_or(everything, |rule| rule.belief(&self.facts));
-            Standing {
-                decision,
-                belief,
-                rank: step.rank,
-            }
+            let belief = step.rule.as_ref().map_or(everything, |rule| rule.belief(&self.facts));
+            Standing { decision, belief, rank: step.rank }
         };
         let decisions = self.program.decisions.iter().enumerate();
-        decisions
-            .filter(|(decision, _)| scope.admits(*decision))
-            .map(standing)
-            .collect()
+        decisions.filter(|(decision, _)| scope.admits(*decision)).map(standing).collect()
     }
 
     /// What the ranking of `contenders` depends on.
@@ -150,10 +125,7 @@ impl<'a> Look<'a> {
         asks.dedup();
         let entries = || asks.iter().filter_map(|ask| self.program.asks.get(*ask));
         let least = entries().map(|entry| entry.cost).min();
-        entries()
-            .filter(|entry| Some(entry.cost) == least)
-            .map(|entry| entry.ask.clone())
-            .collect()
+        entries().filter(|entry| Some(entry.cost) == least).map(|entry| entry.ask.clone()).collect()
     }
 
     fn verdict(&self, standings: &[Standing], proven: &Scope) -> Verdict {
@@ -193,19 +165,12 @@ impl<'a> Look<'a> {
                 .filter_map(|slot| self.program.slots.get(slot))
                 .map(|s| s.key.clone())
                 .collect();
-            (!missing.is_empty()).then(|| Blocked {
-                decision: step.name.clone(),
-                missing,
-            })
+            (!missing.is_empty()).then(|| Blocked { decision: step.name.clone(), missing })
         })
     }
 
     fn proofs(&self, proven: &Scope) -> Vec<Proof> {
-        let prover = Prover {
-            program: self.program,
-            facts: &self.facts,
-            evidence: self.evidence,
-        };
+        let prover = Prover { program: self.program, facts: &self.facts, evidence: self.evidence };
         let decisions = self.program.decisions.iter().enumerate();
         decisions
             .filter(|(at, _)| proven.admits(*at))
@@ -217,15 +182,11 @@ impl<'a> Look<'a> {
         let mut trace = ProjectionTrace::default();
         let partitions = self.program.partitions.iter().zip(&self.partitions);
         let settled = partitions.filter_map(|(step, it)| Some((step, it.as_ref()?)));
-        trace.partitions = settled
-            .map(|(step, it)| partition::trace(step, it, self.program))
-            .collect();
+        trace.partitions = settled.map(|(step, it)| partition::trace(step, it, self.program)).collect();
         let mut mappings = Vec::new();
         for (step, total) in self.program.scores.iter().zip(&self.totals) {
             let Ok(total) = *total else { continue };
-            trace
-                .scores
-                .push(score::trace(step, total, &self.totals, &self.facts, self.program));
+            trace.scores.push(score::trace(step, total, &self.totals, &self.facts, self.program));
             let read = |m| score::trace_mapping(step, m, total, &self.facts);
             mappings.extend(step.mappings.iter().map(|m| (m.index, read(m))));
         }

@@ -160,9 +160,7 @@ impl Prover<'_> {
         let why = match self.facts.state(slot) {
             State::Pending => "not asked",
             State::Unsupported => "not supported",
-            State::Failed => self
-                .failure(slot)
-                .unwrap_or("depends on a signal that could not run"),
+            State::Failed => self.failure(slot).unwrap_or("depends on a signal that could not run"),
             State::Unmatched | State::Matched(_) => return None,
         };
         Some(why.to_owned())

@@ -30,24 +30,14 @@ pub(crate) fn ranks(decisions: &[Decision], strategy: Strategy) -> Vec<Rank> {
     let mut classes: Vec<_> = decisions.iter().map(class).collect();
     classes.sort_unstable();
     classes.dedup();
-    let mut order: Vec<_> = decisions
-        .iter()
-        .enumerate()
-        .map(|(i, d)| (Reverse(d.priority), d.name.as_str(), i))
-        .collect();
+    let mut order: Vec<_> =
+        decisions.iter().enumerate().map(|(i, d)| (Reverse(d.priority), d.name.as_str(), i)).collect();
     order.sort_unstable();
-    let mut ranks: Vec<_> = order
-        .iter()
-        .enumerate()
-        .map(|(tie, (_, _, decision))| (*decision, tie))
-        .collect();
+    let mut ranks: Vec<_> =
+        order.iter().enumerate().map(|(tie, (_, _, decision))| (*decision, tie)).collect();
     ranks.sort_unstable();
     let group = |d: &Decision| classes.partition_point(|c| *c < class(d));
-    decisions
-        .iter()
-        .zip(ranks)
-        .map(|(d, (_, tie))| Rank { group: group(d), tie })
-        .collect()
+    decisions.iter().zip(ranks).map(|(d, (_, tie))| Rank { group: group(d), tie }).collect()
 }
 
 /// A decision's chances.
@@ -85,16 +75,8 @@ impl Standing {
 
 /// Those that may still win: they may hold, and nobody who holds for certain outranks them.
 pub(crate) fn contenders(standings: &[Standing]) -> Vec<Standing> {
-    let beaten = |it: &Standing| {
-        standings
-            .iter()
-            .any(|other| other.belief.holds() && other.outranks(it))
-    };
-    standings
-        .iter()
-        .filter(|it| it.belief.can.may_hold() && !beaten(it))
-        .copied()
-        .collect()
+    let beaten = |it: &Standing| standings.iter().any(|other| other.belief.holds() && other.outranks(it));
+    standings.iter().filter(|it| it.belief.can.may_hold() && !beaten(it)).copied().collect()
 }
 
 /// The best of those that hold, by what is known of their confidence.
@@ -106,9 +88,5 @@ pub(crate) fn winner(standings: &[Standing]) -> Option<Standing> {
             .then(b.belief.low.total_cmp(&a.belief.low))
             .then(a.rank.tie.cmp(&b.rank.tie))
     };
-    standings
-        .iter()
-        .filter(|s| s.belief.holds())
-        .min_by(order)
-        .copied()
+    standings.iter().filter(|s| s.belief.holds()).min_by(order).copied()
 }

@@ -23,22 +23,12 @@ impl<'a> Reach<'a> {
     pub(crate) fn new(program: &'a Program, facts: &'a Facts, wanted: State) -> Self {
         let none = || vec![false; program.slots.len()];
         let seen_scores = vec![false; program.scores.len()];
-        Self {
-            program,
-            facts,
-            wanted,
-            seen: none(),
-            seen_scores,
-            found: none(),
-        }
+        Self { program, facts, wanted, seen: none(), seen_scores, found: none() }
     }
 
     /// The slots found, sorted.
     pub(crate) fn found(&self) -> impl Iterator<Item = SlotId> + '_ {
-        self.found
-            .iter()
-            .enumerate()
-            .filter_map(|(slot, found)| found.then_some(slot))
+        self.found.iter().enumerate().filter_map(|(slot, found)| found.then_some(slot))
     }
 
     /// What may still change whether `rule` holds.
@@ -88,9 +78,7 @@ impl<'a> Reach<'a> {
             *found = true;
         }
         let partitions = slot.partitions.iter().filter_map(|p| program.partitions.get(*p));
-        partitions
-            .flat_map(|p| &p.members)
-            .for_each(|member| self.slot(*member));
+        partitions.flat_map(|p| &p.members).for_each(|member| self.slot(*member));
         if let Some(gate) = slot.gate.and_then(|g| program.gates.get(g)) {
             self.truth(&gate.rule);
         }
@@ -112,6 +100,5 @@ impl<'a> Reach<'a> {
 
 /// Marks `index`, and says whether it was unmarked.
 fn is_first(seen: &mut [bool], index: usize) -> bool {
-    seen.get_mut(index)
-        .is_some_and(|seen| !std::mem::replace(seen, true))
+    seen.get_mut(index).is_some_and(|seen| !std::mem::replace(seen, true))
 }

@@ -20,11 +20,7 @@ pub(crate) fn resolve(step: &ScoreStep, totals: &[Total], facts: &mut Facts) -> 
     let states = step.inputs.iter().map(|input| state(input, totals, facts));
     let total = match hindrance(states) {
         Some(state) => Err(state),
-        None => Ok(step
-            .inputs
-            .iter()
-            .map(|input| input.weight * value(input, totals, facts))
-            .sum()),
+        None => Ok(step.inputs.iter().map(|input| input.weight * value(input, totals, facts)).sum()),
     };
     for mapping in &step.mappings {
         settle(mapping, total, facts);
@@ -78,20 +74,13 @@ fn settle(mapping: &MappingStep, total: Total, facts: &mut Facts) {
 }
 
 fn confidence(mapping: &MappingStep, band: &NumericPredicate, total: f64) -> f64 {
-    mapping
-        .calibration
-        .map_or(1.0, |c| 1.0 / (1.0 + (-c.slope * distance(band, total)).exp()))
+    mapping.calibration.map_or(1.0, |c| 1.0 / (1.0 + (-c.slope * distance(band, total)).exp()))
 }
 
 /// To the nearest bound; 1 without any.
 fn distance(band: &NumericPredicate, total: f64) -> f64 {
     let bounds = [band.gt, band.gte, band.lt, band.lte];
-    bounds
-        .into_iter()
-        .flatten()
-        .map(|bound| (total - bound).abs())
-        .reduce(f64::min)
-        .unwrap_or(1.0)
+    bounds.into_iter().flatten().map(|bound| (total - bound).abs()).reduce(f64::min).unwrap_or(1.0)
 }
 
 /// A known score for people.
@@ -116,11 +105,7 @@ pub(crate) fn trace(
             contribution: input.weight * value,
         }
     };
-    ScoreBreakdown {
-        name: step.name.clone(),
-        total,
-        inputs: step.inputs.iter().map(part).collect(),
-    }
+    ScoreBreakdown { name: step.name.clone(), total, inputs: step.inputs.iter().map(part).collect() }
 }
 
 /// A mapping of a known score for people.
@@ -139,13 +124,10 @@ pub(crate) fn trace_mapping(
             boundary_distance: distance(&output.band, total),
         })
         .collect();
-    let selected = mapping
-        .outputs
-        .iter()
-        .find_map(|output| match facts.state(output.slot) {
-            State::Matched(confidence) => Some((output, confidence)),
-            _ => None,
-        });
+    let selected = mapping.outputs.iter().find_map(|output| match facts.state(output.slot) {
+        State::Matched(confidence) => Some((output, confidence)),
+        _ => None,
+    });
     MappingDecision {
         mapping_name: mapping.name.clone(),
         source_score: step.name.clone(),

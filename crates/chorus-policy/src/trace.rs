@@ -24,12 +24,7 @@ pub struct ProjectionTrace {
 
 impl Default for ProjectionTrace {
     fn default() -> Self {
-        Self {
-            schema_version: "1",
-            partitions: Vec::new(),
-            scores: Vec::new(),
-            mappings: Vec::new(),
-        }
+        Self { schema_version: "1", partitions: Vec::new(), scores: Vec::new(), mappings: Vec::new() }
     }
 }
 

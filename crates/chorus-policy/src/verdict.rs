@@ -84,11 +84,7 @@ pub struct Blocked {
 }
 
 fn as_map<S: Serializer>(matched: &[(SignalKey, f64)], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(
-        matched
-            .iter()
-            .map(|(key, confidence)| (key.to_string(), confidence)),
-    )
+    serializer.collect_map(matched.iter().map(|(key, confidence)| (key.to_string(), confidence)))
 }
 
 fn as_names<S: Serializer>(keys: &[SignalKey], serializer: S) -> Result<S::Ok, S::Error> {

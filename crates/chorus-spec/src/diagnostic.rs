@@ -47,67 +47,28 @@ pub struct Diagnostic {
 
 /// Every code a diagnostic can carry, and what it says.
 pub const DIAGNOSTIC_CODES: &[(&str, &str)] = &[
-    (
-        code::YAML,
-        "The text is not YAML that this reader takes (syntax, size, depth, tags, merge keys).",
-    ),
+    (code::YAML, "The text is not YAML that this reader takes (syntax, size, depth, tags, merge keys)."),
     (code::UNKNOWN_KEY, "The contract has no such key at this place."),
-    (
-        code::NOT_SUPPORTED_YET,
-        "The contract has it; this version does not run it.",
-    ),
-    (
-        code::NOT_NEEDED,
-        "It configures machinery that this engine does without.",
-    ),
+    (code::NOT_SUPPORTED_YET, "The contract has it; this version does not run it."),
+    (code::NOT_NEEDED, "It configures machinery that this engine does without."),
     (code::UNUSED, "It is read, and something beside it makes it idle."),
     (code::MISSING_KEY, "A key that must be there is not."),
-    (
-        code::WRONG_TYPE,
-        "The value has another shape than the key takes.",
-    ),
-    (
-        code::BAD_VALUE,
-        "The value has the right shape and is not one the key takes.",
-    ),
-    (
-        code::BAD_RANGE,
-        "A number is out of its range, or bounds contradict each other.",
-    ),
+    (code::WRONG_TYPE, "The value has another shape than the key takes."),
+    (code::BAD_VALUE, "The value has the right shape and is not one the key takes."),
+    (code::BAD_RANGE, "A number is out of its range, or bounds contradict each other."),
     (code::BAD_PATTERN, "A regular expression does not compile."),
-    (
-        code::BAD_RULE,
-        "A node of a rule tree is neither one leaf nor one operator over its children.",
-    ),
-    (
-        code::UNKNOWN_REFERENCE,
-        "A name that nothing in the file declares.",
-    ),
+    (code::BAD_RULE, "A node of a rule tree is neither one leaf nor one operator over its children."),
+    (code::UNKNOWN_REFERENCE, "A name that nothing in the file declares."),
     (code::DUPLICATE_KEY, "One key stands twice in one mapping."),
     (code::DUPLICATE_NAME, "Two things of one kind share a name."),
-    (
-        code::NAME_COLLISION,
-        "A name is taken by an automatic name, a looper or a model.",
-    ),
+    (code::NAME_COLLISION, "A name is taken by an automatic name, a looper or a model."),
     (code::CYCLE, "Scores or composers depend on themselves."),
-    (
-        code::RECURSION,
-        "A looper, an automatic name or an entrypoint stands where a model must.",
-    ),
+    (code::RECURSION, "A looper, an automatic name or an entrypoint stands where a model must."),
     (code::NEVER_MATCHES, "A rule, or a part of one, can never match."),
     (code::LITERAL_SECRET, "A credential is written into the file."),
-    (
-        code::JUDGE_IS_MEMBER,
-        "The judge also sits on the panel that it judges.",
-    ),
-    (
-        code::SAME_MODEL_TWICE,
-        "Two panel members are one model under two names.",
-    ),
-    (
-        code::TEMPLATE_PLACEHOLDER,
-        "A prompt template lacks a placeholder, so it hides what it should show.",
-    ),
+    (code::JUDGE_IS_MEMBER, "The judge also sits on the panel that it judges."),
+    (code::SAME_MODEL_TWICE, "Two panel members are one model under two names."),
+    (code::TEMPLATE_PLACEHOLDER, "A prompt template lacks a placeholder, so it hides what it should show."),
 ];
 
 /// The codes, by name.
@@ -155,10 +116,7 @@ impl Diagnostic {
         if let Some(text) = line.checked_sub(1).and_then(|at| source.lines().nth(at)) {
             let above = line.checked_sub(2).and_then(|at| source.lines().nth(at));
             let text = if self.is_about_secret() || above.is_some_and(opens_secret) {
-                let kept = text
-                    .chars()
-                    .take_while(|c| c.is_whitespace())
-                    .chain("***".chars());
+                let kept = text.chars().take_while(|c| c.is_whitespace()).chain("***".chars());
                 kept.collect()
             } else {
                 without_secrets(text)
@@ -188,11 +146,8 @@ impl Diagnostic {
 /// Whether a line ends with a secret key, so that the credential stands on the next one.
 fn opens_secret(line: &str) -> bool {
     let line = line.trim_end_matches(|c: char| c.is_whitespace() || "|>+-".contains(c));
-    line.strip_suffix(':').is_some_and(|line| {
-        SECRET_KEYS
-            .iter()
-            .any(|key| line.trim_end_matches(['"', '\'']).ends_with(key))
-    })
+    line.strip_suffix(':')
+        .is_some_and(|line| SECRET_KEYS.iter().any(|key| line.trim_end_matches(['"', '\'']).ends_with(key)))
 }
 
 /// The line, with what follows a secret key replaced by `***`; a lone `${NAME}` stays. Tabs become spaces, so
@@ -205,9 +160,7 @@ fn without_secrets(line: &str) -> String {
             let Some((between, value)) = tail.split_once(':') else {
                 continue;
             };
-            let is_key = between
-                .chars()
-                .all(|c| c.is_whitespace() || c == '"' || c == '\'');
+            let is_key = between.chars().all(|c| c.is_whitespace() || c == '"' || c == '\'');
             if is_key && !value.trim().is_empty() && !is_variable(value.trim()) {
                 return format!("{head}{between}: ***");
             }
@@ -219,9 +172,7 @@ fn without_secrets(line: &str) -> String {
 /// Whether the text is one `${NAME}` and nothing else.
 pub(crate) fn is_variable(text: &str) -> bool {
     let text = text.trim_matches(['"', '\'']);
-    text.strip_prefix("${")
-        .and_then(|rest| rest.strip_suffix('}'))
-        .is_some_and(is_variable_name)
+    text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).is_some_and(is_variable_name)
 }
 
 /// Whether the text can name an environment variable.

@@ -119,10 +119,7 @@ pub struct SignalKey {
 impl SignalKey {
     /// A key.
     pub fn new(family: Family, name: impl Into<String>) -> Self {
-        Self {
-            family,
-            name: name.into(),
-        }
+        Self { family, name: name.into() }
     }
 }
 

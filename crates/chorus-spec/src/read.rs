@@ -54,10 +54,7 @@ pub fn read(text: &str) -> Checked {
         spec(&root, Digest::of(text.as_bytes()))
     });
     let spec = spec.filter(|_| !report.has_errors());
-    Checked {
-        spec,
-        diagnostics: report.into_sorted(),
-    }
+    Checked { spec, diagnostics: report.into_sorted() }
 }
 
 fn spec(root: &Cursor<'_>, digest: Digest) -> Spec {
@@ -91,11 +88,7 @@ fn check_version(root: &Cursor<'_>) {
     match root.get("version").map(|at| (at.text(), at)) {
         None => root.error_help(code::MISSING_KEY, "`version` is missing", help),
         Some((Some(version), at)) if version != VERSION => {
-            at.error_help(
-                code::BAD_VALUE,
-                format!("this reader takes {VERSION}, not `{version}`"),
-                help,
-            );
+            at.error_help(code::BAD_VALUE, format!("this reader takes {VERSION}, not `{version}`"), help);
         }
         Some(_) => {}
     }

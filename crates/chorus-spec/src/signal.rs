@@ -36,9 +36,9 @@ impl Signal {
     #[must_use]
     pub fn emits(&self) -> Vec<String> {
         match &self.kind {
-            SignalKind::Complexity(_) => ["hard", "medium", "easy"]
-                .map(|l| format!("{}:{l}", self.name))
-                .to_vec(),
+            SignalKind::Complexity(_) => {
+                ["hard", "medium", "easy"].map(|l| format!("{}:{l}", self.name)).to_vec()
+            }
             _ => vec![self.name.clone()],
         }
     }
@@ -297,11 +297,6 @@ pub struct PrototypeScoring {
 
 impl Default for PrototypeScoring {
     fn default() -> Self {
-        Self {
-            cluster_similarity_threshold: 0.9,
-            max_prototypes: 8,
-            best_weight: 0.75,
-            top_m: 2,
-        }
+        Self { cluster_similarity_threshold: 0.9, max_prototypes: 8, best_weight: 0.75, top_m: 2 }
     }
 }

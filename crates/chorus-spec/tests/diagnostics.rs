@@ -36,10 +36,8 @@ mod tests {
     /// What the marks at the ends of lines announce.
     fn announced(text: &str) -> BTreeSet<(usize, &str)> {
         let codes = |(index, line)| {
-            let marks: Vec<(usize, &str)> = str::split(line, "#~")
-                .skip(1)
-                .map(|code| (index + 1, code.trim()))
-                .collect();
+            let marks: Vec<(usize, &str)> =
+                str::split(line, "#~").skip(1).map(|code| (index + 1, code.trim())).collect();
             marks
         };
         text.lines().enumerate().flat_map(codes).collect()
@@ -48,34 +46,19 @@ mod tests {
     #[test]
     fn every_case_reports_what_it_announces() {
         let failures: Vec<String> = cases().iter().filter_map(failure).collect();
-        assert!(
-            failures.is_empty(),
-            "{} cases differ\n\n{}",
-            failures.len(),
-            failures.join("\n\n")
-        );
+        assert!(failures.is_empty(), "{} cases differ\n\n{}", failures.len(), failures.join("\n\n"));
     }
 
     /// How a case differs from what it announces.
     fn failure(Case { name, text, wanted }: &Case) -> Option<String> {
         let checked = read(text);
-        let rendered: String = checked
-            .diagnostics
-            .iter()
-            .map(|d| d.render("case.yaml", text))
-            .collect();
-        let found: BTreeSet<(usize, &str)> = checked
-            .diagnostics
-            .iter()
-            .map(|d| (d.place.line, d.code))
-            .collect();
+        let rendered: String = checked.diagnostics.iter().map(|d| d.render("case.yaml", text)).collect();
+        let found: BTreeSet<(usize, &str)> =
+            checked.diagnostics.iter().map(|d| (d.place.line, d.code)).collect();
         let announced = announced(text);
         let missing: Vec<_> = announced.difference(&found).collect();
         let surplus: Vec<_> = found.difference(&announced).collect();
-        let unsaid: Vec<_> = wanted
-            .iter()
-            .filter(|needle| !rendered.contains(**needle))
-            .collect();
+        let unsaid: Vec<_> = wanted.iter().filter(|needle| !rendered.contains(**needle)).collect();
         let has_error = checked.diagnostics.iter().any(|d| d.severity == Severity::Error);
         let is_sorted = checked.diagnostics.is_sorted_by_key(|d| d.place);
         let holds = missing.is_empty() && surplus.is_empty() && unsaid.is_empty();
@@ -86,11 +69,8 @@ mod tests {
 
     #[test]
     fn every_code_has_a_case_and_a_sentence() {
-        let shown: BTreeSet<&str> = cases()
-            .iter()
-            .flat_map(|case| read(&case.text).diagnostics)
-            .map(|d| d.code)
-            .collect();
+        let shown: BTreeSet<&str> =
+            cases().iter().flat_map(|case| read(&case.text).diagnostics).map(|d| d.code).collect();
         for (code, sentence) in DIAGNOSTIC_CODES {
             assert!(shown.contains(code), "no case shows `{code}`");
             assert!(sentence.ends_with('.'), "{code}");
@@ -128,28 +108,15 @@ mod tests {
         assert!(checked.diagnostics.len() >= 3, "{:?}", checked.diagnostics);
         let json = serde_json::to_string(&checked.diagnostics).expect("plain data");
         let rendered: String = checked.diagnostics.iter().map(|d| d.render("f", &text)).collect();
-        assert!(
-            !json.contains("very-secret") && !rendered.contains("very-secret"),
-            "{rendered}"
-        );
-        let misplaced = text
-            .replace(", api_kei: 1, weight: x", "")
-            .replace("api_key: sk", "api_key_env: sk");
+        assert!(!json.contains("very-secret") && !rendered.contains("very-secret"), "{rendered}");
+        let misplaced = text.replace(", api_kei: 1, weight: x", "").replace("api_key: sk", "api_key_env: sk");
         let below = text.replace("api_key: sk", "api_key:\n        sk");
         for text in [misplaced, below] {
-            let rendered: String = read(&text)
-                .diagnostics
-                .iter()
-                .map(|d| d.render("f", &text))
-                .collect();
-            assert!(
-                !rendered.is_empty() && !rendered.contains("very-secret"),
-                "{rendered}"
-            );
+            let rendered: String = read(&text).diagnostics.iter().map(|d| d.render("f", &text)).collect();
+            assert!(!rendered.is_empty() && !rendered.contains("very-secret"), "{rendered}");
         }
-        let spec = read(&text.replace(", api_kei: 1, weight: x", ""))
-            .spec
-            .expect("a literal key is only a warning");
+        let spec =
+            read(&text.replace(", api_kei: 1, weight: x", "")).spec.expect("a literal key is only a warning");
         assert!(!format!("{spec:?}").contains("very-secret"));
     }
 
@@ -159,10 +126,7 @@ mod tests {
             format!("{HEAD}routing:\n  modelCards: [{{ name: m, tags: [no, 1e3, 08, on, 0x10, ~] }}]\n");
         let checked = read(&text);
         let said = format!("{:?}", checked.diagnostics);
-        assert!(
-            checked.spec.is_none() && said.contains("tags[5]"),
-            "null is not text: {said}"
-        );
+        assert!(checked.spec.is_none() && said.contains("tags[5]"), "null is not text: {said}");
         let spec = read(&text.replace(", ~]", "]")).spec.expect("text is text");
         let card = &spec.models.values().next().expect("a model").card;
         assert_eq!(card.tags, ["no", "1e3", "08", "on", "0x10"]);
@@ -173,12 +137,7 @@ mod tests {
         let text = format!(
             "{HEAD}routing:\n  signals:\n    keywords:\n      - &a {{ name: x, keywords: &w [y] }}\n      - {{ name: z, keywords: *w }}\n"
         );
-        assert_eq!(
-            read(&text).spec.expect("aliases are fine").recipes[0]
-                .signals
-                .len(),
-            2
-        );
+        assert_eq!(read(&text).spec.expect("aliases are fine").recipes[0].signals.len(), 2);
         let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned();
         for level in 1..12 {
             let last = format!("*a{}", level - 1);
@@ -186,21 +145,13 @@ mod tests {
         }
         let diagnostics = read(&bomb).diagnostics;
         assert!(
-            diagnostics
-                .iter()
-                .any(|d| d.code == "yaml" && d.message.contains("aliases expanded")),
+            diagnostics.iter().any(|d| d.code == "yaml" && d.message.contains("aliases expanded")),
             "{diagnostics:?}"
         );
         let deep = "[".repeat(5000);
         assert!(read(&deep).diagnostics.iter().any(|d| d.code == "yaml"));
-        let deep = (0..5000)
-            .map(|n| format!("{}- \n", " ".repeat(n % 300)))
-            .collect::<String>();
+        let deep = (0..5000).map(|n| format!("{}- \n", " ".repeat(n % 300))).collect::<String>();
         assert!(read(&deep).spec.is_none());
-        assert!(
-            read(&format!("version: {}", "x".repeat(17 * 1024 * 1024)))
-                .spec
-                .is_none()
-        );
+        assert!(read(&format!("version: {}", "x".repeat(17 * 1024 * 1024))).spec.is_none());
     }
 }

@@ -10,11 +10,7 @@ mod tests {
 
     fn full() -> Spec {
         let checked = read(TEXT);
-        let said: Vec<String> = checked
-            .diagnostics
-            .iter()
-            .map(|d| d.render("full.yaml", TEXT))
-            .collect();
+        let said: Vec<String> = checked.diagnostics.iter().map(|d| d.render("full.yaml", TEXT)).collect();
         assert!(said.is_empty(), "{}", said.join("\n"));
         checked.spec.expect("a file without errors has a spec")
     }
@@ -43,10 +39,7 @@ mod tests {
             kind: ReasoningKind::ChatTemplateKwargs,
             parameter: "enable_thinking".to_owned(),
         };
-        assert_eq!(
-            spec.reasoning_families,
-            BTreeMap::from([("qwen3".to_owned(), family)])
-        );
+        assert_eq!(spec.reasoning_families, BTreeMap::from([("qwen3".to_owned(), family)]));
         assert_eq!(spec.entrypoints[0].model_names, ["acme/law"]);
         assert_eq!(spec.entrypoints[0].recipe, "law");
         let names: Vec<&str> = spec.recipes.iter().map(|r| r.name.as_str()).collect();
@@ -64,75 +57,37 @@ mod tests {
         assert_eq!(it.unsupported_looper_names, ["house/remom", "vllm-sr/flow"]);
         assert!(it.include_config_models_in_list);
         assert_eq!(it.looper_timeout, Duration::from_secs(300));
-        assert_eq!(
-            (it.management_address.as_str(), it.management_port),
-            ("::1", 9090)
-        );
-        assert_eq!(
-            (
-                it.embedding_top_k,
-                it.embedding_soft_threshold,
-                it.domain_threshold
-            ),
-            (2, None, 0.4)
-        );
+        assert_eq!((it.management_address.as_str(), it.management_port), ("::1", 9090));
+        assert_eq!((it.embedding_top_k, it.embedding_soft_threshold, it.domain_threshold), (2, None, 0.4));
         let prototypes = it.embedding_prototypes;
-        assert_eq!(
-            (prototypes.cluster_similarity_threshold, prototypes.max_prototypes),
-            (0.8, 4)
-        );
+        assert_eq!((prototypes.cluster_similarity_threshold, prototypes.max_prototypes), (0.8, 4));
         assert_eq!((prototypes.best_weight, prototypes.top_m), (0.5, 3));
-        assert_eq!(
-            (
-                it.complexity_prototypes.top_m,
-                it.complexity_prototypes.max_prototypes
-            ),
-            (1, 8)
-        );
+        assert_eq!((it.complexity_prototypes.top_m, it.complexity_prototypes.max_prototypes), (1, 8));
     }
 
     #[test]
     fn models_and_backends() {
         let spec = full();
         let qwen = &spec.models[&ModelId::new("qwen")];
-        assert_eq!(
-            (qwen.upstream_name.as_str(), qwen.api_format),
-            ("Qwen/Qwen3-8B", ApiFormat::OpenAi)
-        );
+        assert_eq!((qwen.upstream_name.as_str(), qwen.api_format), ("Qwen/Qwen3-8B", ApiFormat::OpenAi));
         assert_eq!(qwen.reasoning_family.as_deref(), Some("qwen3"));
         assert_eq!(qwen.pricing.prompt_micro_usd_per_1m, 500_000);
         assert_eq!(qwen.pricing.completion_micro_usd_per_1m, 1_250_000);
         assert_eq!(qwen.pricing.cached_input_micro_usd_per_1m, Some(50_000));
-        assert_eq!(
-            (qwen.card.context_window_size, qwen.card.quality_score),
-            (Some(32_768), Some(0.8))
-        );
+        assert_eq!((qwen.card.context_window_size, qwen.card.quality_score), (Some(32_768), Some(0.8)));
         assert_eq!(
             (qwen.card.param_size.as_deref(), qwen.card.modality.as_deref()),
             (Some("8b"), Some("text"))
         );
         assert_eq!((qwen.card.capabilities.len(), qwen.card.tags.len()), (2, 1));
-        let names: Vec<_> = qwen
-            .backends
-            .iter()
-            .map(|b| (b.name.as_str(), b.weight))
-            .collect();
+        let names: Vec<_> = qwen.backends.iter().map(|b| (b.name.as_str(), b.weight)).collect();
         assert_eq!(names, [("near", 3), ("backend-2", 1)]);
-        let Endpoint::Http {
-            base_url,
-            chat_path,
-            auth_header,
-            auth_prefix,
-            api_key,
-            ..
-        } = &qwen.backends[0].endpoint
+        let Endpoint::Http { base_url, chat_path, auth_header, auth_prefix, api_key, .. } =
+            &qwen.backends[0].endpoint
         else {
             panic!("an endpoint is HTTP");
         };
-        assert_eq!(
-            (base_url.as_written(), chat_path.as_str()),
-            ("http://qwen:8000", "/v1/chat/completions")
-        );
+        assert_eq!((base_url.as_written(), chat_path.as_str()), ("http://qwen:8000", "/v1/chat/completions"));
         assert_eq!(
             (auth_header.as_str(), auth_prefix.as_str(), api_key.is_none()),
             ("Authorization", "Bearer", true)
@@ -143,18 +98,9 @@ mod tests {
         assert_eq!(base_url.as_written(), "https://[::1]:8001");
 
         let cloud = &spec.models[&ModelId::new("cloud")];
-        assert_eq!(
-            (cloud.upstream_name.as_str(), cloud.backends[0].name.as_str()),
-            ("cloud", "primary")
-        );
-        let Endpoint::Http {
-            base_url,
-            chat_path,
-            auth_header,
-            auth_prefix,
-            api_key,
-            extra_headers,
-        } = &cloud.backends[0].endpoint
+        assert_eq!((cloud.upstream_name.as_str(), cloud.backends[0].name.as_str()), ("cloud", "primary"));
+        let Endpoint::Http { base_url, chat_path, auth_header, auth_prefix, api_key, extra_headers } =
+            &cloud.backends[0].endpoint
         else {
             panic!("a base URL is HTTP");
         };
@@ -163,10 +109,7 @@ mod tests {
             ("https://example.org/api/v1", "/chat/completions")
         );
         assert_eq!((auth_header.as_str(), auth_prefix.as_str()), ("x-api-key", ""));
-        assert_eq!(
-            extra_headers["x-tenant"].resolve(&no_variables),
-            Ok("none".to_owned())
-        );
+        assert_eq!(extra_headers["x-tenant"].resolve(&no_variables), Ok("none".to_owned()));
         let missing = api_key.as_ref().expect("a key").reveal(&no_variables);
         assert!(missing.is_err_and(|error| error.to_string().contains("`CLOUD_KEY`")));
 
@@ -177,46 +120,21 @@ mod tests {
     #[test]
     fn signals() {
         let spec = full();
-        let by_name: BTreeMap<String, &SignalKind> = spec.recipes[0]
-            .signals
-            .iter()
-            .map(|s| (format!("{}:{}", s.family(), s.name), &s.kind))
-            .collect();
+        let by_name: BTreeMap<String, &SignalKind> =
+            spec.recipes[0].signals.iter().map(|s| (format!("{}:{}", s.family(), s.name), &s.kind)).collect();
         let keyword = |name: &str| match by_name[name] {
             SignalKind::Keyword(it) => (it.operator, it.method, it.case_sensitive, it.keywords[0].as_str()),
             other => panic!("{other:?}"),
         };
         use KeywordOperator::{And, Nor, Or};
-        assert_eq!(
-            keyword("keyword:greeting"),
-            (Or, KeywordMethod::Literal, false, "hello")
-        );
-        assert_eq!(
-            keyword("keyword:ticket"),
-            (And, KeywordMethod::Regex, true, "TKT-[0-9]{4}")
-        );
-        assert_eq!(
-            keyword("keyword:refund"),
-            (Nor, KeywordMethod::Bm25 { threshold: 0.2 }, false, "refund")
-        );
-        assert_eq!(
-            keyword("keyword:typo").1,
-            KeywordMethod::Ngram {
-                threshold: 0.4,
-                arity: 3
-            }
-        );
-        assert_eq!(
-            keyword("keyword:sloppy").1,
-            KeywordMethod::Fuzzy { max_distance: 1 }
-        );
-        let SignalKind::Context(long) = by_name["context:long"] else {
-            panic!()
-        };
+        assert_eq!(keyword("keyword:greeting"), (Or, KeywordMethod::Literal, false, "hello"));
+        assert_eq!(keyword("keyword:ticket"), (And, KeywordMethod::Regex, true, "TKT-[0-9]{4}"));
+        assert_eq!(keyword("keyword:refund"), (Nor, KeywordMethod::Bm25 { threshold: 0.2 }, false, "refund"));
+        assert_eq!(keyword("keyword:typo").1, KeywordMethod::Ngram { threshold: 0.4, arity: 3 });
+        assert_eq!(keyword("keyword:sloppy").1, KeywordMethod::Fuzzy { max_distance: 1 });
+        let SignalKind::Context(long) = by_name["context:long"] else { panic!() };
         assert_eq!((long.min_tokens, long.max_tokens), (16_000, Some(1_000_000)));
-        let SignalKind::Context(any) = by_name["context:any"] else {
-            panic!()
-        };
+        let SignalKind::Context(any) = by_name["context:any"] else { panic!() };
         assert_eq!((any.min_tokens, any.max_tokens), (0, None));
         let threshold = |name: &str| match by_name[name] {
             SignalKind::Language(it) => it.threshold,
@@ -224,51 +142,26 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!((threshold("language:no"), threshold("language:en")), (0.3, 0.5));
-        let SignalKind::Embedding(planning) = by_name["embedding:planning"] else {
-            panic!()
-        };
-        assert_eq!(
-            (planning.threshold, planning.aggregation),
-            (0.7, Aggregation::Mean)
-        );
+        let SignalKind::Embedding(planning) = by_name["embedding:planning"] else { panic!() };
+        assert_eq!((planning.threshold, planning.aggregation), (0.7, Aggregation::Mean));
         assert_eq!(
             (planning.candidates.as_slice(), planning.query_modality.as_str()),
             (["plan a trip".to_owned()].as_slice(), "text")
         );
-        let SignalKind::Domain(research) = by_name["domain:research"] else {
-            panic!()
-        };
+        let SignalKind::Domain(research) = by_name["domain:research"] else { panic!() };
         assert_eq!(research.mmlu_categories, ["physics", "biology"]);
-        assert_eq!(
-            (
-                research.model_scores[0].model.as_str(),
-                research.model_scores[0].score
-            ),
-            ("qwen", 0.7)
-        );
+        assert_eq!((research.model_scores[0].model.as_str(), research.model_scores[0].score), ("qwen", 0.7));
         assert_eq!(research.model_scores[0].use_reasoning, Some(true));
-        let SignalKind::Complexity(it) = by_name["complexity:needs_reasoning"] else {
-            panic!()
-        };
-        assert_eq!(
-            (it.threshold, it.hard[0].as_str(), it.easy[0].as_str()),
-            (0.12, "prove it", "say hi")
-        );
-        assert_eq!(
-            it.composer,
-            Some(Condition::Signal(key(Family::Domain, "research")))
-        );
+        let SignalKind::Complexity(it) = by_name["complexity:needs_reasoning"] else { panic!() };
+        assert_eq!((it.threshold, it.hard[0].as_str(), it.easy[0].as_str()), (0.12, "prove it", "say hi"));
+        assert_eq!(it.composer, Some(Condition::Signal(key(Family::Domain, "research"))));
     }
 
     #[test]
     fn structure_and_conversation() {
         let spec = full();
         let structure = |name: &str| {
-            let signal = spec.recipes[0]
-                .signals
-                .iter()
-                .find(|s| s.name == name)
-                .expect("declared");
+            let signal = spec.recipes[0].signals.iter().find(|s| s.name == name).expect("declared");
             match &signal.kind {
                 SignalKind::Structure(it) => it.clone(),
                 other => panic!("{other:?}"),
@@ -281,34 +174,19 @@ mod tests {
         );
         assert_eq!(
             questions.predicate,
-            Some(NumericPredicate {
-                gte: Some(2.0),
-                ..NumericPredicate::default()
-            })
+            Some(NumericPredicate { gte: Some(2.0), ..NumericPredicate::default() })
         );
-        let StructureSource::Sequence { sequences, .. } = structure("steps").feature.source else {
-            panic!()
-        };
+        let StructureSource::Sequence { sequences, .. } = structure("steps").feature.source else { panic!() };
         assert_eq!(sequences, [["first", "then"], ["plan", "execute"]]);
-        assert!(matches!(
-            structure("big").feature.source,
-            StructureSource::TextBytes
-        ));
+        assert!(matches!(structure("big").feature.source, StructureSource::TextBytes));
         assert!(matches!(
             structure("dense").feature.source,
-            StructureSource::KeywordSet {
-                case_sensitive: true,
-                ..
-            }
+            StructureSource::KeywordSet { case_sensitive: true, .. }
         ));
         assert_eq!(structure("dense").feature.kind, FeatureKind::Density);
         assert_eq!(structure("dense").predicate, None);
         let conversation = |name: &str| {
-            let signal = spec.recipes[0]
-                .signals
-                .iter()
-                .find(|s| s.name == name)
-                .expect("declared");
+            let signal = spec.recipes[0].signals.iter().find(|s| s.name == name).expect("declared");
             match &signal.kind {
                 SignalKind::Conversation(it) => {
                     (it.feature.kind, it.feature.source.clone(), it.predicate.is_some())
@@ -316,98 +194,47 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        let users = ConversationSource::Message {
-            role: Some("user".to_owned()),
-        };
+        let users = ConversationSource::Message { role: Some("user".to_owned()) };
         assert_eq!(conversation("turns"), (FeatureKind::Count, users, true));
-        assert_eq!(
-            conversation("tools"),
-            (FeatureKind::Exists, ConversationSource::ToolDefinition, false)
-        );
+        assert_eq!(conversation("tools"), (FeatureKind::Exists, ConversationSource::ToolDefinition, false));
     }
 
     #[test]
     fn projections() {
         let it = full().recipes[0].projections.clone();
         let partition = &it.partitions[0];
-        assert_eq!(
-            partition.semantics,
-            PartitionSemantics::SoftmaxExclusive { temperature: 0.1 }
-        );
+        assert_eq!(partition.semantics, PartitionSemantics::SoftmaxExclusive { temperature: 0.1 });
         assert_eq!(
             partition.members,
-            [
-                key(Family::Embedding, "planning"),
-                key(Family::Embedding, "chatter")
-            ]
+            [key(Family::Embedding, "planning"), key(Family::Embedding, "chatter")]
         );
         assert_eq!(partition.default, Some(key(Family::Embedding, "chatter")));
         let order: Vec<&str> = it.scores.iter().map(|s| s.name.as_str()).collect();
         assert_eq!(order, ["first", "later"], "a score comes after what it reads");
-        let first: Vec<_> = it.scores[0]
-            .inputs
-            .iter()
-            .map(|i| (i.source.clone(), i.weight, i.value))
-            .collect();
+        let first: Vec<_> =
+            it.scores[0].inputs.iter().map(|i| (i.source.clone(), i.weight, i.value)).collect();
         let signal = |family, name: &str| InputSource::Signal(key(family, name));
         assert_eq!(
             first,
             [
-                (
-                    signal(Family::Keyword, "greeting"),
-                    1.0,
-                    ValueSource::Binary {
-                        matched: 1.0,
-                        miss: 0.0
-                    }
-                ),
-                (
-                    signal(Family::Complexity, "needs_reasoning:hard"),
-                    0.3,
-                    ValueSource::Confidence
-                ),
+                (signal(Family::Keyword, "greeting"), 1.0, ValueSource::Binary { matched: 1.0, miss: 0.0 }),
+                (signal(Family::Complexity, "needs_reasoning:hard"), 0.3, ValueSource::Confidence),
                 (signal(Family::Embedding, "planning"), 0.2, ValueSource::Raw),
-                (
-                    signal(Family::Context, "long"),
-                    0.1,
-                    ValueSource::Binary {
-                        matched: 2.0,
-                        miss: -1.0
-                    }
-                ),
+                (signal(Family::Context, "long"), 0.1, ValueSource::Binary { matched: 2.0, miss: -1.0 }),
             ]
         );
-        let later: Vec<_> = it.scores[1]
-            .inputs
-            .iter()
-            .map(|i| (i.source.clone(), i.value))
-            .collect();
+        let later: Vec<_> = it.scores[1].inputs.iter().map(|i| (i.source.clone(), i.value)).collect();
         assert_eq!(
             later[0],
-            (
-                signal(Family::Projection, "hot"),
-                ValueSource::Binary {
-                    matched: 1.0,
-                    miss: 0.0
-                }
-            )
+            (signal(Family::Projection, "hot"), ValueSource::Binary { matched: 1.0, miss: 0.0 })
         );
-        assert_eq!(
-            later[1],
-            (InputSource::Score("first".to_owned()), ValueSource::Score)
-        );
+        assert_eq!(later[1], (InputSource::Score("first".to_owned()), ValueSource::Score));
         let mapping = &it.mappings[0];
-        assert_eq!(
-            (mapping.source.as_str(), mapping.method),
-            ("first", MappingMethod::ThresholdBands)
-        );
+        assert_eq!((mapping.source.as_str(), mapping.method), ("first", MappingMethod::ThresholdBands));
         assert_eq!(mapping.calibration, Some(Calibration { slope: 12.0 }));
         assert_eq!(
             mapping.outputs[1].band,
-            NumericPredicate {
-                gte: Some(0.2),
-                ..NumericPredicate::default()
-            }
+            NumericPredicate { gte: Some(0.2), ..NumericPredicate::default() }
         );
     }
 
@@ -422,10 +249,7 @@ mod tests {
             leaf(Family::Domain, "physics"),
             leaf(Family::Complexity, "needs_reasoning:hard"),
             Condition::Not(Box::new(leaf(Family::Projection, "cold"))),
-            Condition::Or(vec![
-                leaf(Family::Language, "no"),
-                leaf(Family::Keyword, "ticket"),
-            ]),
+            Condition::Or(vec![leaf(Family::Language, "no"), leaf(Family::Keyword, "ticket")]),
         ]);
         assert_eq!(deep.rules, Some(expected));
         let first = &deep.model_refs[0];
@@ -437,34 +261,17 @@ mod tests {
             (first.reasoning_effort.as_deref(), first.lora_name.as_deref()),
             (Some("high"), Some("law-lora"))
         );
-        let Algorithm::Fusion(it) = &deep.algorithm else {
-            panic!("fusion")
-        };
+        let Algorithm::Fusion(it) = &deep.algorithm else { panic!("fusion") };
         assert_eq!(it.judge, Some(ModelId::new("1e3")));
         assert_eq!(it.panel, ["qwen", "qwen", "cloud"].map(ModelId::new));
-        assert_eq!(
-            (it.overrides[0].model.as_str(), it.overrides[0].temperature),
-            ("cloud", Some(0.1))
-        );
+        assert_eq!((it.overrides[0].model.as_str(), it.overrides[0].temperature), ("cloud", Some(0.1)));
         assert_eq!(it.overrides[0].max_completion_tokens, Some(50));
-        assert_eq!(
-            (it.max_concurrent, it.max_completion_tokens),
-            (Some(3), Some(800))
-        );
-        assert_eq!(
-            (it.round_timeout, it.min_successful_responses),
-            (Some(Duration::from_secs(90)), Some(2))
-        );
+        assert_eq!((it.max_concurrent, it.max_completion_tokens), (Some(3), Some(800)));
+        assert_eq!((it.round_timeout, it.min_successful_responses), (Some(Duration::from_secs(90)), Some(2)));
         assert_eq!((it.temperature, it.on_error), (Some(0.7), OnError::Fail));
         assert!(!it.include_analysis && !it.include_intermediate_responses && it.single_answer_passthrough);
-        assert_eq!(
-            it.analysis_template.as_deref(),
-            Some("{{original}} {{responses}}")
-        );
-        assert_eq!(
-            it.synthesis_template.as_deref(),
-            Some("{{original}} {{responses}} {{analysis}}")
-        );
+        assert_eq!(it.analysis_template.as_deref(), Some("{{original}} {{responses}}"));
+        assert_eq!(it.synthesis_template.as_deref(), Some("{{original}} {{responses}} {{analysis}}"));
         assert_eq!(it.judge_prompt_version, "fusion-v7");
         let rest = &spec.recipes[0].decisions[2];
         assert!(rest.rules.is_none() && matches!(rest.algorithm, Algorithm::Static));
@@ -480,22 +287,13 @@ mod tests {
             ["system_prompt", "header_mutation", "request_params", "tools"],
             "a disabled one is dropped"
         );
-        let Plugin::SystemPrompt(it) = &plugins[0] else {
-            panic!()
-        };
-        assert_eq!(
-            (it.text.as_str(), it.mode),
-            ("Be brief.", SystemPromptMode::Insert)
-        );
-        let Plugin::HeaderMutation(it) = &plugins[1] else {
-            panic!()
-        };
+        let Plugin::SystemPrompt(it) = &plugins[0] else { panic!() };
+        assert_eq!((it.text.as_str(), it.mode), ("Be brief.", SystemPromptMode::Insert));
+        let Plugin::HeaderMutation(it) = &plugins[1] else { panic!() };
         assert_eq!(it.add, [("x-a".to_owned(), Template::new("${A}"))]);
         assert_eq!(it.update, [("x-b".to_owned(), Template::new("b"))]);
         assert_eq!(it.delete, ["x-c"]);
-        let Plugin::RequestParams(it) = &plugins[2] else {
-            panic!()
-        };
+        let Plugin::RequestParams(it) = &plugins[2] else { panic!() };
         assert_eq!(
             (it.blocked.len(), it.max_tokens_limit, it.max_n, it.strip_unknown),
             (1, Some(900), Some(1), true)

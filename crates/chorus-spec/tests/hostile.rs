@@ -13,19 +13,13 @@ mod tests {
         assert_eq!(checked.spec.is_none(), has_error, "{text}");
         for diagnostic in &checked.diagnostics {
             assert!(diagnostic.render("f", text).contains(diagnostic.code));
-            assert!(
-                diagnostic.place.line > 0 && diagnostic.place.column > 0,
-                "{diagnostic:?}"
-            );
+            assert!(diagnostic.place.line > 0 && diagnostic.place.column > 0, "{diagnostic:?}");
         }
     }
 
     #[test]
     fn a_valid_file_cut_at_every_seventh_byte() {
-        for end in (0..FULL.len())
-            .step_by(7)
-            .filter(|end| FULL.is_char_boundary(*end))
-        {
+        for end in (0..FULL.len()).step_by(7).filter(|end| FULL.is_char_boundary(*end)) {
             holds(&FULL[..end]);
         }
     }
@@ -34,12 +28,8 @@ mod tests {
     fn a_valid_file_without_any_one_line() {
         let lines: Vec<&str> = FULL.lines().collect();
         for skipped in 0..lines.len() {
-            let kept: Vec<&str> = lines
-                .iter()
-                .enumerate()
-                .filter(|(n, _)| *n != skipped)
-                .map(|(_, l)| *l)
-                .collect();
+            let kept: Vec<&str> =
+                lines.iter().enumerate().filter(|(n, _)| *n != skipped).map(|(_, l)| *l).collect();
             holds(&kept.join("\n"));
         }
     }

@@ -37,21 +37,13 @@ pub(crate) const SCRIPTS: [&str; 2] = [
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreFault> {
     let path = path.display().to_string();
     // Immediate: two processes that open a new file at once must not both create the table.
-    let change = connection
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(|e| at(&e, &path))?;
-    let number = |sql: &str| {
-        change
-            .query_row(sql, [], |row| row.get::<_, i64>(0))
-            .map_err(|e| at(&e, &path))
-    };
+    let change =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|e| at(&e, &path))?;
+    let number = |sql: &str| change.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(|e| at(&e, &path));
     let application_id = number("PRAGMA application_id")?;
     let tables = number("SELECT count(*) FROM sqlite_master")?;
     if application_id != i64::from(APPLICATION_ID) && (application_id != 0 || tables != 0) {
-        return Err(StoreFault::NotAStore {
-            path,
-            detail: "another program's database".to_owned(),
-        });
+        return Err(StoreFault::NotAStore { path, detail: "another program's database".to_owned() });
     }
     let found = u32::try_from(number("PRAGMA user_version")?).unwrap_or(u32::MAX);
     let known = u32::try_from(SCRIPTS.len()).unwrap_or(u32::MAX);
@@ -61,21 +53,16 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
     for script in SCRIPTS.iter().skip(found as usize) {
         change.execute_batch(script).map_err(|e| fault(&e))?;
     }
-    change
-        .pragma_update(None, "application_id", APPLICATION_ID)
-        .map_err(|e| fault(&e))?;
-    change
-        .pragma_update(None, "user_version", known)
-        .map_err(|e| fault(&e))?;
+    change.pragma_update(None, "application_id", APPLICATION_ID).map_err(|e| fault(&e))?;
+    change.pragma_update(None, "user_version", known).map_err(|e| fault(&e))?;
     change.commit().map_err(|e| fault(&e))
 }
 
 fn at(error: &rusqlite::Error, path: &str) -> StoreFault {
     match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::NotADatabase) => StoreFault::NotAStore {
-            path: path.to_owned(),
-            detail: "not a database".to_owned(),
-        },
+        Some(rusqlite::ErrorCode::NotADatabase) => {
+            StoreFault::NotAStore { path: path.to_owned(), detail: "not a database".to_owned() }
+        }
         _ => fault(error),
     }
 }
@@ -88,25 +75,16 @@ mod tests {
 
     #[test]
     fn every_older_version_keeps_its_records() {
-        let kept = RunRecord {
-            started_at_ms: 7,
-            ..RunRecord::default()
-        };
+        let kept = RunRecord { started_at_ms: 7, ..RunRecord::default() };
         for version in 1..=SCRIPTS.len() {
             let mut old = Connection::open_in_memory().unwrap();
-            SCRIPTS[..version]
-                .iter()
-                .for_each(|script| old.execute_batch(script).unwrap());
+            SCRIPTS[..version].iter().for_each(|script| old.execute_batch(script).unwrap());
             old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
             old.pragma_update(None, "user_version", version as u32).unwrap();
             rows::insert(&old, &kept).unwrap();
             migrate(&mut old, Path::new("old.db")).unwrap();
             let indexes = "SELECT count(*) FROM sqlite_master WHERE type = 'index' AND name LIKE 'runs_by_%'";
-            assert_eq!(
-                old.query_row(indexes, [], |row| row.get::<_, i64>(0)).unwrap(),
-                5,
-                "from {version}"
-            );
+            assert_eq!(old.query_row(indexes, [], |row| row.get::<_, i64>(0)).unwrap(), 5, "from {version}");
             let list = rows::list(&old, &RunFilter::default(), &Page::default()).unwrap();
             assert_eq!(list, std::slice::from_ref(&kept), "from {version}");
         }

@@ -27,10 +27,8 @@ impl RunId {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("run_")?;
-        let fits = digits.len() == 32
-            && digits
-                .bytes()
-                .all(|b| b.is_ascii_digit() || matches!(b, b'a'..=b'f'));
+        let fits =
+            digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'a'..=b'f'));
         fits.then(|| Self(text.to_owned()))
     }
 
@@ -304,20 +302,8 @@ mod tests {
     #[test]
     fn ids_sort_by_creation() {
         let ids: Vec<RunId> = (0..1000).map(|_| RunId::new()).collect();
-        assert!(
-            ids.is_sorted()
-                && ids
-                    .iter()
-                    .all(|id| RunId::parse(id.as_str()).as_ref() == Some(id))
-        );
-        for not in [
-            "",
-            "run_",
-            "run_12",
-            "RUN_0",
-            "run_zz3456789012345678901234567890ab",
-            "x' OR 1=1",
-        ] {
+        assert!(ids.is_sorted() && ids.iter().all(|id| RunId::parse(id.as_str()).as_ref() == Some(id)));
+        for not in ["", "run_", "run_12", "RUN_0", "run_zz3456789012345678901234567890ab", "x' OR 1=1"] {
             assert_eq!(RunId::parse(not), None, "{not}");
         }
     }

@@ -39,13 +39,10 @@ pub(crate) fn insert(connection: &Connection, record: &RunRecord) -> Result<(), 
 /// # Errors
 /// What SQLite says, or [`StoreFault::Json`].
 pub(crate) fn get(connection: &Connection, id: &RunId) -> Result<Option<RunRecord>, StoreFault> {
-    let mut query = connection
-        .prepare_cached("SELECT record FROM runs WHERE id = ?1")
-        .map_err(|e| fault(&e))?;
-    let json: Option<String> = query
-        .query_row([id.as_str()], |row| row.get(0))
-        .optional()
-        .map_err(|e| fault(&e))?;
+    let mut query =
+        connection.prepare_cached("SELECT record FROM runs WHERE id = ?1").map_err(|e| fault(&e))?;
+    let json: Option<String> =
+        query.query_row([id.as_str()], |row| row.get(0)).optional().map_err(|e| fault(&e))?;
     json.map(|json| Ok(serde_json::from_str(&json)?)).transpose()
 }
 
@@ -60,11 +57,9 @@ pub(crate) fn list(
 ) -> Result<Vec<RunRecord>, StoreFault> {
     let (sql, values) = list_query(filter, page);
     let mut query = connection.prepare_cached(&sql).map_err(|e| fault(&e))?;
-    let rows = query
-        .query_map(params_from_iter(values), |row| row.get::<_, String>(0))
-        .map_err(|e| fault(&e))?;
-    rows.map(|json| Ok(serde_json::from_str(&json.map_err(|e| fault(&e))?)?))
-        .collect()
+    let rows =
+        query.query_map(params_from_iter(values), |row| row.get::<_, String>(0)).map_err(|e| fault(&e))?;
+    rows.map(|json| Ok(serde_json::from_str(&json.map_err(|e| fault(&e))?)?)).collect()
 }
 
 fn list_query(filter: &RunFilter, page: &Page) -> (String, Vec<Value>) {
@@ -72,21 +67,10 @@ fn list_query(filter: &RunFilter, page: &Page) -> (String, Vec<Value>) {
     let conditions = [
         ("decision =", filter.decision.as_ref().map(text)),
         ("requested_model =", filter.requested_model.as_ref().map(text)),
-        (
-            "status =",
-            filter
-                .status
-                .map(|status| Value::from(status.as_str().to_owned())),
-        ),
+        ("status =", filter.status.map(|status| Value::from(status.as_str().to_owned()))),
         ("spec_digest =", filter.spec_digest.as_ref().map(text)),
-        (
-            "started_at_ms >=",
-            filter.since_ms.map(|since| Value::from(integer(since))),
-        ),
-        (
-            "id <",
-            page.before.as_ref().map(|id| Value::from(id.as_str().to_owned())),
-        ),
+        ("started_at_ms >=", filter.since_ms.map(|since| Value::from(integer(since)))),
+        ("id <", page.before.as_ref().map(|id| Value::from(id.as_str().to_owned()))),
     ];
     let mut sql = "SELECT record FROM runs".to_owned();
     let mut values = Vec::new();
@@ -127,41 +111,15 @@ mod tests {
         migrate(&mut connection, Path::new(":memory:")).unwrap();
         let word = || Some("x".to_owned());
         let rows = [
-            (
-                RunFilter {
-                    decision: word(),
-                    ..RunFilter::default()
-                },
-                "runs_by_decision",
-            ),
-            (
-                RunFilter {
-                    requested_model: word(),
-                    ..RunFilter::default()
-                },
-                "runs_by_model",
-            ),
-            (
-                RunFilter {
-                    spec_digest: word(),
-                    ..RunFilter::default()
-                },
-                "runs_by_spec",
-            ),
-            (
-                RunFilter {
-                    status: Some(crate::RunStatus::Ok),
-                    ..RunFilter::default()
-                },
-                "runs_by_status",
-            ),
+            (RunFilter { decision: word(), ..RunFilter::default() }, "runs_by_decision"),
+            (RunFilter { requested_model: word(), ..RunFilter::default() }, "runs_by_model"),
+            (RunFilter { spec_digest: word(), ..RunFilter::default() }, "runs_by_spec"),
+            (RunFilter { status: Some(crate::RunStatus::Ok), ..RunFilter::default() }, "runs_by_status"),
         ];
         for (filter, index) in rows {
             let (sql, values) = list_query(&filter, &Page::default());
             let mut query = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-            let plan = query
-                .query_map(params_from_iter(values), |row| row.get::<_, String>(3))
-                .unwrap();
+            let plan = query.query_map(params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
             let plan: Vec<String> = plan.map(Result::unwrap).collect();
             assert!(plan.len() == 1 && plan[0].contains(index), "{plan:?}");
         }

@@ -65,12 +65,8 @@ impl SqliteRunStore {
     fn over(mut connection: Connection, path: &Path) -> Result<Self, StoreFault> {
         connection.busy_timeout(BUSY).map_err(|e| fault(&e))?;
         migrate(&mut connection, path)?;
-        connection
-            .pragma_update(None, "journal_mode", "WAL")
-            .map_err(|e| fault(&e))?;
-        connection
-            .pragma_update(None, "synchronous", "FULL")
-            .map_err(|e| fault(&e))?;
+        connection.pragma_update(None, "journal_mode", "WAL").map_err(|e| fault(&e))?;
+        connection.pragma_update(None, "synchronous", "FULL").map_err(|e| fault(&e))?;
         let (jobs, queue) = mpsc::channel(QUEUE);
         std::thread::Builder::new()
             .name("run-records".to_owned())
@@ -146,10 +142,7 @@ fn commit(connection: &Connection, batch: &mut Vec<(Box<RunRecord>, Done)>) {
     }
     let written = connection.unchecked_transaction().and_then(|transaction| {
         // A record that cannot be written (a duplicate) fails alone: SQLite undoes its statement only.
-        let each: Vec<_> = batch
-            .iter()
-            .map(|(record, _)| rows::insert(&transaction, record))
-            .collect();
+        let each: Vec<_> = batch.iter().map(|(record, _)| rows::insert(&transaction, record)).collect();
         transaction.commit().map(|()| each)
     });
     match written {

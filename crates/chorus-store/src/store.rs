@@ -70,10 +70,7 @@ pub struct Page {
 
 impl Default for Page {
     fn default() -> Self {
-        Self {
-            limit: 50,
-            before: None,
-        }
+        Self { limit: 50, before: None }
     }
 }
 

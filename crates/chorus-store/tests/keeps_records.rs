@@ -16,24 +16,14 @@ fn record(at: u64) -> RunRecord {
         started_at_ms: at,
         requested_model: "vllm-sr/auto".to_owned(),
         decision: Some(if at.is_multiple_of(2) { "even" } else { "odd" }.to_owned()),
-        status: if at.is_multiple_of(5) {
-            RunStatus::Failed
-        } else {
-            RunStatus::Ok
-        },
+        status: if at.is_multiple_of(5) { RunStatus::Failed } else { RunStatus::Ok },
         spec_digest: "sha256:abc".to_owned(),
         ..RunRecord::default()
     }
 }
 
 async fn ids(store: &SqliteRunStore, filter: RunFilter, page: Page) -> Vec<RunId> {
-    store
-        .list(filter, page)
-        .await
-        .unwrap()
-        .into_iter()
-        .map(|run| run.id)
-        .collect()
+    store.list(filter, page).await.unwrap().into_iter().map(|run| run.id).collect()
 }
 
 #[tokio::test]
@@ -47,13 +37,8 @@ async fn a_record_comes_back_as_it_went() {
         confidence: Some(0.75),
         ..SignalRecord::default()
     }];
-    run.calls = vec![CallRecord {
-        role: "panel".to_owned(),
-        cost_micro_usd: 12,
-        ..CallRecord::default()
-    }];
-    run.traces
-        .insert("fusion".to_owned(), serde_json::json!({"judge": "parsed"}));
+    run.calls = vec![CallRecord { role: "panel".to_owned(), cost_micro_usd: 12, ..CallRecord::default() }];
+    run.traces.insert("fusion".to_owned(), serde_json::json!({"judge": "parsed"}));
     store.append(run.clone()).await.unwrap();
     assert_eq!(store.get(&run.id).await.unwrap(), Some(run));
     assert_eq!(store.get(&RunId::new()).await.unwrap(), None);
@@ -67,16 +52,10 @@ async fn lists_are_latest_first_filtered_and_paged() {
         store.append(run.clone()).await.unwrap();
     }
     let latest_first: Vec<RunId> = runs.iter().rev().map(|run| run.id.clone()).collect();
-    assert_eq!(
-        ids(&store, RunFilter::default(), Page::default()).await,
-        latest_first
-    );
+    assert_eq!(ids(&store, RunFilter::default(), Page::default()).await, latest_first);
 
     let mut paged = Vec::new();
-    let mut page = Page {
-        limit: 4,
-        before: None,
-    };
+    let mut page = Page { limit: 4, before: None };
     loop {
         let part = ids(&store, RunFilter::default(), page.clone()).await;
         let Some(last) = part.last().cloned() else { break };
@@ -93,22 +72,10 @@ async fn lists_are_latest_first_filtered_and_paged() {
         spec_digest: Some("sha256:abc".to_owned()),
         since_ms: Some(5),
     };
-    assert_eq!(
-        ids(&store, odd_and_failed, Page::default()).await,
-        [runs[5].id.clone()]
-    );
-    let since = RunFilter {
-        since_ms: Some(8),
-        ..RunFilter::default()
-    };
-    assert_eq!(
-        ids(&store, since, Page::default()).await,
-        [runs[9].id.clone(), runs[8].id.clone()]
-    );
-    let none = RunFilter {
-        decision: Some("neither".to_owned()),
-        ..RunFilter::default()
-    };
+    assert_eq!(ids(&store, odd_and_failed, Page::default()).await, [runs[5].id.clone()]);
+    let since = RunFilter { since_ms: Some(8), ..RunFilter::default() };
+    assert_eq!(ids(&store, since, Page::default()).await, [runs[9].id.clone(), runs[8].id.clone()]);
+    let none = RunFilter { decision: Some("neither".to_owned()), ..RunFilter::default() };
     assert!(ids(&store, none, Page::default()).await.is_empty());
 }
 
@@ -129,15 +96,7 @@ async fn many_writers_at_once() {
     for writer in writers {
         writer.await.unwrap();
     }
-    let all = ids(
-        &store,
-        RunFilter::default(),
-        Page {
-            limit: 1000,
-            before: None,
-        },
-    )
-    .await;
+    let all = ids(&store, RunFilter::default(), Page { limit: 1000, before: None }).await;
     assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 400);
 }
 
@@ -152,15 +111,7 @@ async fn flush_makes_what_was_submitted_visible_to_another_process() {
     }
     store.flush().await.unwrap();
     let other = SqliteRunStore::open(&path).unwrap();
-    let seen = ids(
-        &other,
-        RunFilter::default(),
-        Page {
-            limit: 1000,
-            before: None,
-        },
-    )
-    .await;
+    let seen = ids(&other, RunFilter::default(), Page { limit: 1000, before: None }).await;
     assert_eq!(seen.len(), 100);
     for receipt in receipts {
         receipt.safe().await.unwrap();
@@ -176,10 +127,7 @@ async fn a_duplicate_fails_alone() {
     let fresh = store.submit(two.clone()).await.unwrap();
     assert!(matches!(again.safe().await, Err(StoreFault::Duplicate(id)) if id == one.id));
     fresh.safe().await.unwrap();
-    assert_eq!(
-        ids(&store, RunFilter::default(), Page::default()).await,
-        [two.id, one.id]
-    );
+    assert_eq!(ids(&store, RunFilter::default(), Page::default()).await, [two.id, one.id]);
 }
 
 /// Both roles of one test: started again with the variable set, it is the process that gets killed.
@@ -210,10 +158,7 @@ async fn a_kill_loses_nothing_acknowledged() {
     assert!(acknowledged.len() >= 200, "{}", acknowledged.len());
     let store = SqliteRunStore::open(&path).unwrap();
     for id in &acknowledged {
-        assert!(
-            store.get(id).await.unwrap().is_some(),
-            "{id} was acknowledged and is lost"
-        );
+        assert!(store.get(id).await.unwrap().is_some(), "{id} was acknowledged and is lost");
     }
 }
 
@@ -239,10 +184,7 @@ async fn files_that_are_no_store_are_refused_and_left_alone() {
     let refused = SqliteRunStore::open(&text).err().unwrap();
     assert!(matches!(refused, StoreFault::NotAStore { .. }), "{refused}");
     assert!(refused.to_string().contains("notes.txt"), "{refused}");
-    assert_eq!(
-        std::fs::read_to_string(&text).unwrap(),
-        "shopping list\n".repeat(100)
-    );
+    assert_eq!(std::fs::read_to_string(&text).unwrap(), "shopping list\n".repeat(100));
 
     let foreign = folder.path().join("photos.db");
     let database = rusqlite::Connection::open(&foreign).unwrap();
@@ -251,9 +193,7 @@ async fn files_that_are_no_store_are_refused_and_left_alone() {
     let refused = SqliteRunStore::open(&foreign).err().unwrap();
     assert!(matches!(refused, StoreFault::NotAStore { .. }), "{refused}");
 
-    let gone = SqliteRunStore::open(Path::new("/dev/null/runs.db"))
-        .err()
-        .unwrap();
+    let gone = SqliteRunStore::open(Path::new("/dev/null/runs.db")).err().unwrap();
     assert!(matches!(gone, StoreFault::Io(_)), "{gone}");
 }
 
@@ -278,10 +218,7 @@ async fn a_damaged_file_is_named_as_one() {
     std::fs::write(&path, bytes).unwrap();
     let fault = match SqliteRunStore::open(&path) {
         Err(fault) => fault,
-        Ok(store) => store
-            .list(RunFilter::default(), Page::default())
-            .await
-            .unwrap_err(),
+        Ok(store) => store.list(RunFilter::default(), Page::default()).await.unwrap_err(),
     };
     assert!(matches!(fault, StoreFault::Damaged(_)), "{fault}");
 }
@@ -295,17 +232,7 @@ async fn a_file_of_a_later_program_is_refused() {
     database.pragma_update(None, "user_version", 99).unwrap();
     drop(database);
     let refused = SqliteRunStore::open(&path).err().unwrap();
-    assert!(
-        matches!(
-            refused,
-            StoreFault::TooNew {
-                found: 99,
-                known: 2,
-                ..
-            }
-        ),
-        "{refused}"
-    );
+    assert!(matches!(refused, StoreFault::TooNew { found: 99, known: 2, .. }), "{refused}");
 }
 
 #[cfg(unix)]
@@ -317,10 +244,7 @@ async fn only_the_owner_can_read_the_files() {
     let store = SqliteRunStore::open(&path).unwrap();
     store.append(record(1)).await.unwrap();
     for name in ["runs.db", "runs.db-wal"] {
-        let mode = std::fs::metadata(path.with_file_name(name))
-            .unwrap()
-            .permissions()
-            .mode();
+        let mode = std::fs::metadata(path.with_file_name(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
 }

@@ -20,10 +20,7 @@ pub(crate) struct Clock {
 impl Clock {
     /// Starts now.
     pub(crate) fn start(limits: &Timeouts) -> Self {
-        Self {
-            limits: *limits,
-            total: deadline(Instant::now(), limits.total),
-        }
+        Self { limits: *limits, total: deadline(Instant::now(), limits.total) }
     }
 
     pub(crate) fn limits(&self) -> &Timeouts {
@@ -42,19 +39,14 @@ impl Clock {
         if end < self.total {
             Deadline { end, stage, limit }
         } else {
-            Deadline {
-                end: self.total,
-                stage: Stage::Total,
-                limit: self.limits.total,
-            }
+            Deadline { end: self.total, stage: Stage::Total, limit: self.limits.total }
         }
     }
 }
 
 /// "Never" for limits that the clock cannot express.
 fn deadline(now: Instant, limit: Duration) -> Instant {
-    now.checked_add(limit)
-        .unwrap_or_else(|| now + Duration::from_secs(365 * 24 * 3600))
+    now.checked_add(limit).unwrap_or_else(|| now + Duration::from_secs(365 * 24 * 3600))
 }
 
 /// A point in time, and the limit that it comes from.
@@ -68,10 +60,7 @@ pub(crate) struct Deadline {
 impl Deadline {
     /// Waits no longer than this.
     pub(crate) async fn bound<T>(self, future: impl Future<Output = T>) -> Result<T, UpstreamFault> {
-        let timeout = |_| UpstreamFault::Timeout {
-            stage: self.stage,
-            limit: self.limit,
-        };
+        let timeout = |_| UpstreamFault::Timeout { stage: self.stage, limit: self.limit };
         tokio::time::timeout_at(self.end, future).await.map_err(timeout)
     }
 }
@@ -89,13 +78,7 @@ pub(crate) struct Body {
 impl Body {
     /// `first` bounds the wait for the first byte.
     pub(crate) fn new(incoming: Incoming, clock: Clock, first: Deadline) -> Self {
-        Self {
-            incoming,
-            clock,
-            first,
-            read_bytes: 0,
-            ahead: None,
-        }
+        Self { incoming, clock, first, read_bytes: 0, ahead: None }
     }
 
     pub(crate) fn limits(&self) -> &Timeouts {
@@ -107,11 +90,7 @@ impl Body {
         if let Some(ahead) = self.ahead.take() {
             return Ok(Some(ahead));
         }
-        let deadline = if self.read_bytes == 0 {
-            self.first
-        } else {
-            self.clock.stage(Stage::Idle)
-        };
+        let deadline = if self.read_bytes == 0 { self.first } else { self.clock.stage(Stage::Idle) };
         deadline.bound(self.data()).await?
     }
 
@@ -126,10 +105,7 @@ impl Body {
             self.read_bytes += data.len();
             let limit_bytes = self.limits().max_response_bytes;
             if self.read_bytes > limit_bytes {
-                return Err(UpstreamFault::TooLarge {
-                    bound: "max_response_bytes",
-                    limit_bytes,
-                });
+                return Err(UpstreamFault::TooLarge { bound: "max_response_bytes", limit_bytes });
             }
             return Ok(Some(data));
         }
@@ -181,10 +157,7 @@ impl Body {
 fn broken(error: &hyper::Error) -> UpstreamFault {
     let invalid =
         |e: &io::Error| matches!(e.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
-    match error
-        .source()
-        .and_then(|source| source.downcast_ref::<io::Error>())
-    {
+    match error.source().and_then(|source| source.downcast_ref::<io::Error>()) {
         Some(source) if invalid(source) => UpstreamFault::malformed(chain(error)),
         _ => UpstreamFault::truncated(chain(error)),
     }

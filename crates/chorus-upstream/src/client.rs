@@ -54,10 +54,7 @@ pub struct ClientOptions {
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self {
-            pool_idle_timeout: Duration::from_secs(4),
-            max_idle_per_host: 64,
-        }
+        Self { pool_idle_timeout: Duration::from_secs(4), max_idle_per_host: 64 }
     }
 }
 
@@ -124,9 +121,7 @@ impl Upstream {
         match attempt(&self.pooled, ask(), clock).await {
             Err(Lost { died_idle: true, .. }) => {
                 self.reconnects.fetch_add(1, Ordering::Relaxed);
-                attempt(&self.fresh, ask(), clock)
-                    .await
-                    .map_err(|lost| lost.fault)?
+                attempt(&self.fresh, ask(), clock).await.map_err(|lost| lost.fault)?
             }
             outcome => outcome.map_err(|lost| lost.fault)?,
         }
@@ -153,9 +148,9 @@ impl Answer {
             });
         }
         match self.head.headers.get(CONTENT_ENCODING) {
-            Some(encoding) if encoding != "identity" => Err(UpstreamFault::malformed(
-                "it has a content-encoding, which was not asked for",
-            )),
+            Some(encoding) if encoding != "identity" => {
+                Err(UpstreamFault::malformed("it has a content-encoding, which was not asked for"))
+            }
             _ => Ok(self.body),
         }
     }
@@ -184,10 +179,7 @@ struct Lost {
 
 impl From<UpstreamFault> for Lost {
     fn from(fault: UpstreamFault) -> Self {
-        Self {
-            fault,
-            died_idle: false,
-        }
+        Self { fault, died_idle: false }
     }
 }
 
@@ -214,10 +206,7 @@ async fn attempt(
         None => first_byte.bound(response).await?,
     };
     let (head, body) = response.map_err(|error| lost(&error))?.into_parts();
-    Ok(Answer {
-        head,
-        body: Body::new(body, clock, first_byte),
-    })
+    Ok(Answer { head, body: Body::new(body, clock, first_byte) })
 }
 
 fn lost(error: &ClientError) -> Lost {
@@ -227,11 +216,9 @@ fn lost(error: &ClientError) -> Lost {
     }
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<hyper::Error>());
     match source {
-        Some(source) if source.is_parse_too_large() => UpstreamFault::TooLarge {
-            bound: "max_head_bytes",
-            limit_bytes: MAX_HEAD_BYTES,
+        Some(source) if source.is_parse_too_large() => {
+            UpstreamFault::TooLarge { bound: "max_head_bytes", limit_bytes: MAX_HEAD_BYTES }.into()
         }
-        .into(),
         Some(source) if source.is_parse() => UpstreamFault::Malformed { detail }.into(),
         _ => {
             let mut extras = Extensions::new();
@@ -239,10 +226,7 @@ fn lost(error: &ClientError) -> Lost {
                 connection.get_extras(&mut extras);
             }
             let died_idle = extras.get::<Life>().is_some_and(Life::died_idle);
-            Lost {
-                fault: UpstreamFault::Transport { detail },
-                died_idle,
-            }
+            Lost { fault: UpstreamFault::Transport { detail }, died_idle }
         }
     }
 }
@@ -256,10 +240,7 @@ fn request_headers(
     let mut headers = HeaderMap::with_capacity(callers.len() + target.headers.len() + 3);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static(accept));
-    headers.insert(
-        USER_AGENT,
-        HeaderValue::from_static(concat!("chorus/", env!("CARGO_PKG_VERSION"))),
-    );
+    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("chorus/", env!("CARGO_PKG_VERSION"))));
     for (name, value) in callers {
         let fault = |_| UpstreamFault::Header { name: name.clone() };
         let (parsed, value) = header(name, value).map_err(fault)?;
@@ -277,8 +258,6 @@ fn request_headers(
 /// `retry-after-ms` (Azure, OpenAI), or `Retry-After` in seconds; a date is left out, it would need a wall clock.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
-    let seconds = number("retry-after-ms")
-        .map(|ms| ms / 1000.0)
-        .or_else(|| number(RETRY_AFTER.as_str()))?;
+    let seconds = number("retry-after-ms").map(|ms| ms / 1000.0).or_else(|| number(RETRY_AFTER.as_str()))?;
     Duration::try_from_secs_f64(seconds).ok()
 }

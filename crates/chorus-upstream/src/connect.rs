@@ -39,10 +39,7 @@ pub(crate) fn connector() -> Result<Connector, rustls::Error> {
         .https_or_http()
         .enable_http1()
         .wrap_connector(tcp);
-    Ok(ServiceExt::<Uri>::map_response(
-        https,
-        Line::wrap as fn(Socket) -> TokioIo<Line>,
-    ))
+    Ok(ServiceExt::<Uri>::map_response(https, Line::wrap as fn(Socket) -> TokioIo<Line>))
 }
 
 /// What is known of a connection's life.
@@ -69,10 +66,7 @@ pub(crate) struct Line {
 
 impl Line {
     fn wrap(socket: Socket) -> TokioIo<Self> {
-        TokioIo::new(Self {
-            socket: TokioIo::new(socket),
-            life: Life::default(),
-        })
+        TokioIo::new(Self { socket: TokioIo::new(socket), life: Life::default() })
     }
 }
 

@@ -135,9 +135,7 @@ impl UpstreamFault {
             Self::Transport { .. } => "the connection to the model's backend broke".to_owned(),
             Self::Truncated { .. } => "the model's backend broke off its answer".to_owned(),
             Self::Status { status, .. } => format!("the model's backend answered with status {status}"),
-            Self::InBand {
-                status: Some(status), ..
-            } => {
+            Self::InBand { status: Some(status), .. } => {
                 format!("the model's backend reported an error with status {status}")
             }
             Self::InBand { status: None, .. } => "the model's backend reported an error".to_owned(),
@@ -216,22 +214,15 @@ impl UpstreamFault {
     /// An error object that stood where an answer should be.
     pub(crate) fn in_band(body: ErrorBody) -> Self {
         let status = body.code.as_ref().and_then(|code| code.parse().ok());
-        Self::InBand {
-            status: status.filter(|code| (400..=599).contains(code)),
-            body,
-        }
+        Self::InBand { status: status.filter(|code| (400..=599).contains(code)), body }
     }
 
     pub(crate) fn malformed(detail: impl std::fmt::Display) -> Self {
-        Self::Malformed {
-            detail: detail.to_string(),
-        }
+        Self::Malformed { detail: detail.to_string() }
     }
 
     pub(crate) fn truncated(detail: impl std::fmt::Display) -> Self {
-        Self::Truncated {
-            detail: detail.to_string(),
-        }
+        Self::Truncated { detail: detail.to_string() }
     }
 }
 
@@ -249,11 +240,7 @@ mod tests {
     use super::*;
 
     fn status(status: u16) -> UpstreamFault {
-        UpstreamFault::Status {
-            status,
-            body: None,
-            retry_after: None,
-        }
+        UpstreamFault::Status { status, body: None, retry_after: None }
     }
 
     #[test]
@@ -271,11 +258,7 @@ mod tests {
             (503, Blame::Upstream, Retry::Same),
         ];
         for (code, blame, retry) in rows {
-            assert_eq!(
-                (status(code).blame(), status(code).retry()),
-                (blame, retry),
-                "{code}"
-            );
+            assert_eq!((status(code).blame(), status(code).retry()), (blame, retry), "{code}");
         }
     }
 
@@ -289,11 +272,7 @@ mod tests {
         };
         let fault = UpstreamFault::in_band(body.clone());
         assert_eq!(fault.status(), Some(502));
-        let refused = UpstreamFault::Status {
-            status: 401,
-            body: Some(body),
-            retry_after: None,
-        };
+        let refused = UpstreamFault::Status { status: 401, body: Some(body), retry_after: None };
         for fault in [fault, refused] {
             assert!(!fault.public().contains("sk-live"), "{}", fault.public());
             assert!(!fault.to_string().contains("sk-live"), "{fault}");

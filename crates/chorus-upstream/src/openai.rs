@@ -31,9 +31,7 @@ impl Upstream {
         headers: &[(String, String)],
         limits: &Timeouts,
     ) -> Result<ChatReply, UpstreamFault> {
-        let body = self
-            .post(target, body, headers, "application/json", limits)
-            .await?;
+        let body = self.post(target, body, headers, "application/json", limits).await?;
         match open(body).await? {
             Opened::Whole(reply) => Ok(*reply),
             Opened::Events(events) => events.assemble().await,
@@ -51,9 +49,7 @@ impl Upstream {
         headers: &[(String, String)],
         limits: &Timeouts,
     ) -> Result<ChunkStream, UpstreamFault> {
-        let body = self
-            .post(target, body, headers, "text/event-stream", limits)
-            .await?;
+        let body = self.post(target, body, headers, "text/event-stream", limits).await?;
         match open(body).await? {
             Opened::Whole(reply) => Ok(ChunkStream::of(vec![reshape::chunk_of(&reply)?], None)),
             Opened::Events(mut events) => {
@@ -186,9 +182,7 @@ impl Events {
             };
             let mut decoded = Vec::new();
             if let Some(bytes) = body.next().await? {
-                self.decoder
-                    .push(&bytes, &mut decoded)
-                    .map_err(|fault| unreadable(&fault))?;
+                self.decoder.push(&bytes, &mut decoded).map_err(|fault| unreadable(&fault))?;
             } else {
                 // A stream cut inside a letter is a cut stream, not an unreadable one.
                 let last = self.decoder.finish().map_err(UpstreamFault::truncated)?;
@@ -205,13 +199,9 @@ impl Events {
         if self.progress.is_whole() {
             Ok(None)
         } else if self.seen_any {
-            Err(UpstreamFault::truncated(
-                "the stream ended without [DONE] or a finish reason",
-            ))
+            Err(UpstreamFault::truncated("the stream ended without [DONE] or a finish reason"))
         } else {
-            Err(UpstreamFault::malformed(
-                "it is neither JSON nor a stream of events",
-            ))
+            Err(UpstreamFault::malformed("it is neither JSON nor a stream of events"))
         }
     }
 
@@ -240,10 +230,7 @@ fn read(event: &SseEvent) -> Result<Said, UpstreamFault> {
     }
     if event.event.as_deref() == Some("error") {
         let error = ErrorBody::parse(data);
-        return Err(error.map_or_else(
-            || UpstreamFault::malformed("an error event"),
-            UpstreamFault::in_band,
-        ));
+        return Err(error.map_or_else(|| UpstreamFault::malformed("an error event"), UpstreamFault::in_band));
     }
     let chunk = Chunk::parse(data).map_err(UpstreamFault::malformed)?;
     match chunk.error {
@@ -254,10 +241,9 @@ fn read(event: &SseEvent) -> Result<Said, UpstreamFault> {
 
 fn unreadable(fault: &SseFault) -> UpstreamFault {
     match fault {
-        SseFault::TooLong { limit } => UpstreamFault::TooLarge {
-            bound: "max_event_bytes",
-            limit_bytes: *limit,
-        },
+        SseFault::TooLong { limit } => {
+            UpstreamFault::TooLarge { bound: "max_event_bytes", limit_bytes: *limit }
+        }
         SseFault::NotUtf8 => UpstreamFault::malformed(fault),
     }
 }

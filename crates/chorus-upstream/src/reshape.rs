@@ -11,15 +11,11 @@ use serde_json::value::RawValue;
 /// [`UpstreamFault::Malformed`] when a choice is not an object.
 pub(crate) fn chunk_of(reply: &ChatReply) -> Result<Chunk, UpstreamFault> {
     let mut body = reply.body().clone();
-    let choices: Vec<Box<RawValue>> = body
-        .read("choices")
-        .map_err(UpstreamFault::malformed)?
-        .unwrap_or_default();
+    let choices: Vec<Box<RawValue>> =
+        body.read("choices").map_err(UpstreamFault::malformed)?.unwrap_or_default();
     let choices: Result<Vec<_>, _> = choices.iter().map(|choice| delta_choice(choice)).collect();
-    body.write("choices", &choices?)
-        .map_err(UpstreamFault::malformed)?;
-    body.write("object", &"chat.completion.chunk")
-        .map_err(UpstreamFault::malformed)?;
+    body.write("choices", &choices?).map_err(UpstreamFault::malformed)?;
+    body.write("object", &"chat.completion.chunk").map_err(UpstreamFault::malformed)?;
     Chunk::parse(&body.to_bytes()).map_err(UpstreamFault::malformed)
 }
 
@@ -35,9 +31,7 @@ fn delta_choice(choice: &RawValue) -> Result<Box<RawValue>, UpstreamFault> {
                     call.insert("index".to_owned(), Value::from(index));
                 }
             }
-            delta
-                .write("tool_calls", &calls)
-                .map_err(UpstreamFault::malformed)?;
+            delta.write("tool_calls", &calls).map_err(UpstreamFault::malformed)?;
         }
         choice.set("delta", raw(&delta)?.into());
     }
@@ -53,9 +47,7 @@ fn raw(object: &RawObject) -> Result<Box<RawValue>, UpstreamFault> {
 pub(crate) fn error_of(bytes: &[u8]) -> Option<ErrorBody> {
     let body = RawObject::parse(bytes).ok()?;
     let holds = body.get("error").is_some_and(|error| error.get() != "null");
-    (holds || body.get("choices").is_none())
-        .then(|| ErrorBody::parse(bytes))
-        .flatten()
+    (holds || body.get("choices").is_none()).then(|| ErrorBody::parse(bytes)).flatten()
 }
 
 /// What the backend calls its stream.
@@ -64,10 +56,7 @@ pub(crate) fn error_of(bytes: &[u8]) -> Option<ErrorBody> {
 /// [`UpstreamFault::Malformed`] when a field has the wrong type.
 pub(crate) fn identity_of(chunk: &Chunk) -> Result<StreamIdentity, UpstreamFault> {
     let body = chunk.body();
-    let text = |key| {
-        body.read::<Option<String>>(key)
-            .map(|v| v.flatten().unwrap_or_default())
-    };
+    let text = |key| body.read::<Option<String>>(key).map(|v| v.flatten().unwrap_or_default());
     Ok(StreamIdentity {
         id: text("id").map_err(UpstreamFault::malformed)?,
         model: text("model").map_err(UpstreamFault::malformed)?,

@@ -96,11 +96,7 @@ impl Target {
     #[must_use]
     pub fn origin(&self) -> String {
         let scheme = self.uri.scheme_str().unwrap_or_default();
-        let authority = self
-            .uri
-            .authority()
-            .map(http::uri::Authority::as_str)
-            .unwrap_or_default();
+        let authority = self.uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
         format!("{scheme}://{authority}")
     }
 }
@@ -182,10 +178,7 @@ impl TargetBuilder {
             return Err(TargetFault::Path);
         }
         let mut path = format!("{}{}", base.path().trim_end_matches('/'), self.chat_path);
-        let version = self
-            .api_version
-            .as_ref()
-            .map(|version| format!("api-version={version}"));
+        let version = self.api_version.as_ref().map(|version| format!("api-version={version}"));
         for query in base.query().map(str::to_owned).into_iter().chain(version) {
             path.push(if path.contains('?') { '&' } else { '?' });
             path.push_str(&query);
@@ -203,10 +196,7 @@ impl TargetBuilder {
 /// One header, checked.
 pub(crate) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), TargetFault> {
     let fault = || TargetFault::Header(name.to_owned());
-    Ok((
-        name.parse().map_err(|_| fault())?,
-        value.parse().map_err(|_| fault())?,
-    ))
+    Ok((name.parse().map_err(|_| fault())?, value.parse().map_err(|_| fault())?))
 }
 
 #[cfg(test)]
@@ -222,30 +212,10 @@ mod tests {
                 None,
                 "http://127.0.0.1:8000/v1/chat/completions",
             ),
-            (
-                "http://h:1",
-                "/v1/chat/completions",
-                None,
-                "http://h:1/v1/chat/completions",
-            ),
-            (
-                "https://h/v1/",
-                "/chat/completions",
-                None,
-                "https://h/v1/chat/completions",
-            ),
-            (
-                "https://h/a?x=1",
-                "/b",
-                Some("2024-10-21"),
-                "https://h/a/b?x=1&api-version=2024-10-21",
-            ),
-            (
-                "https://h/a",
-                "/b?y=2",
-                Some("v"),
-                "https://h/a/b?y=2&api-version=v",
-            ),
+            ("http://h:1", "/v1/chat/completions", None, "http://h:1/v1/chat/completions"),
+            ("https://h/v1/", "/chat/completions", None, "https://h/v1/chat/completions"),
+            ("https://h/a?x=1", "/b", Some("2024-10-21"), "https://h/a/b?x=1&api-version=2024-10-21"),
+            ("https://h/a", "/b?y=2", Some("v"), "https://h/a/b?y=2&api-version=v"),
             ("http://[::1]:8000", "/c", None, "http://[::1]:8000/c"),
         ];
         for (base, path, version, want) in rows {
@@ -265,10 +235,7 @@ mod tests {
             (Target::builder(""), TargetFault::Url),
             (Target::builder("http://user:pw@h/"), TargetFault::UserInfo),
             (Target::builder("http://h").chat_path("chat"), TargetFault::Path),
-            (
-                Target::builder("http://h").header("x y", "1"),
-                TargetFault::Header("x y".to_owned()),
-            ),
+            (Target::builder("http://h").header("x y", "1"), TargetFault::Header("x y".to_owned())),
             (
                 Target::builder("http://h").bearer(Secret::new("a\nb")),
                 TargetFault::Header("authorization".to_owned()),
@@ -281,9 +248,8 @@ mod tests {
 
     #[test]
     fn the_credential_is_never_printed() {
-        let builder = Target::builder("http://h")
-            .bearer(Secret::new("sk-live-1\n"))
-            .header("x-key", "sk-live-1");
+        let builder =
+            Target::builder("http://h").bearer(Secret::new("sk-live-1\n")).header("x-key", "sk-live-1");
         assert!(!format!("{:?}", builder.auth).contains("sk-live"));
         let target = builder.build().unwrap();
         assert_eq!(target.headers.get("authorization").unwrap(), "Bearer sk-live-1");

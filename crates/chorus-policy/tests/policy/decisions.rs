@@ -7,15 +7,9 @@ use chorus_spec::{Family, Strategy};
 #[test]
 fn asks_the_cheapest_tier_first_and_the_encoder_only_when_it_matters() {
     let rules = any_of([leaf("keyword:k"), leaf("embedding:e")]);
-    let recipe = recipe(
-        "embedding:e keyword:k keyword:unused",
-        [decision("route", 1, rules)],
-    );
+    let recipe = recipe("embedding:e keyword:k keyword:unused", [decision("route", 1, rules)]);
     let policy = compile(&recipe);
-    assert_eq!(
-        asked(&policy.decide(&Evidence::default(), &Scope::All)),
-        ["keyword:k"]
-    );
+    assert_eq!(asked(&policy.decide(&Evidence::default(), &Scope::All)), ["keyword:k"]);
     let hit = done(policy.decide(&evidence([("keyword:k", yes(0.5))]), &Scope::All));
     assert_eq!(winner(&hit), Some("route"));
     let miss = policy.decide(&evidence([("keyword:k", no())]), &Scope::All);
@@ -24,10 +18,7 @@ fn asks_the_cheapest_tier_first_and_the_encoder_only_when_it_matters() {
 
 #[test]
 fn a_lower_priority_is_not_asked_once_a_higher_one_holds() {
-    let decisions = [
-        decision("top", 9, leaf("keyword:k")),
-        decision("low", 1, leaf("embedding:e")),
-    ];
+    let decisions = [decision("top", 9, leaf("keyword:k")), decision("low", 1, leaf("embedding:e"))];
     let policy = compile(&recipe("embedding:e keyword:k", decisions));
     let verdict = done(policy.decide(&evidence([("keyword:k", yes(0.1))]), &Scope::All));
     assert_eq!(winner(&verdict), Some("top"));
@@ -45,20 +36,11 @@ fn d10_more_support_never_lowers_the_score() {
         ]
     };
     let policy = compile(&recipe("keyword:k embedding:e embedding:f", decisions()));
-    let world = |k| {
-        evidence([
-            ("keyword:k", k),
-            ("embedding:e", yes(0.9)),
-            ("embedding:f", yes(0.6)),
-        ])
-    };
+    let world = |k| evidence([("keyword:k", k), ("embedding:e", yes(0.9)), ("embedding:f", yes(0.6))]);
     for keyword in [no(), yes(0.5)] {
         let verdict = done(policy.decide(&world(keyword), &Scope::All));
         let won = verdict.winner.unwrap();
-        assert_eq!(
-            (won.name.as_str(), won.confidence, won.confidence_complete),
-            ("p", 0.9, true)
-        );
+        assert_eq!((won.name.as_str(), won.confidence, won.confidence_complete), ("p", 0.9, true));
     }
     // With the keyword alone the encoder still ranks: it is asked, the score is not taken for 0.5.
     let open = policy.decide(&evidence([("keyword:k", yes(0.5))]), &Scope::All);
@@ -74,19 +56,14 @@ fn a_full_confidence_needs_no_more_support() {
     let policy = compile(&recipe("keyword:k embedding:e embedding:f", decisions));
     let verdict = done(policy.decide(&evidence([("keyword:k", yes(1.0))]), &Scope::All));
     let won = verdict.winner.unwrap();
-    assert_eq!(
-        (won.name.as_str(), won.confidence, won.confidence_complete),
-        ("p", 1.0, true)
-    );
+    assert_eq!((won.name.as_str(), won.confidence, won.confidence_complete), ("p", 1.0, true));
 }
 
 #[test]
 fn the_confidence_of_a_winner_without_rivals_is_marked_as_a_lower_bound() {
     let rules = any_of([leaf("keyword:k"), leaf("embedding:e")]);
     let policy = compile(&recipe("keyword:k embedding:e", [decision("route", 1, rules)]));
-    let lazy = done(policy.decide(&evidence([("keyword:k", yes(0.5))]), &Scope::All))
-        .winner
-        .unwrap();
+    let lazy = done(policy.decide(&evidence([("keyword:k", yes(0.5))]), &Scope::All)).winner.unwrap();
     assert_eq!((lazy.confidence, lazy.confidence_complete), (0.5, false));
     let all = evidence([("keyword:k", yes(0.5)), ("embedding:e", yes(0.8))]);
     let full = done(policy.explain(&all, &Scope::All)).winner.unwrap();
@@ -96,60 +73,26 @@ fn the_confidence_of_a_winner_without_rivals_is_marked_as_a_lower_bound() {
 #[test]
 fn ranking() {
     let (a, b, c) = (leaf("keyword:a"), leaf("keyword:b"), leaf("keyword:c"));
-    let plain = [
-        decision("x", 5, a.clone()),
-        decision("y", 9, b.clone()),
-        decision("z", 9, c.clone()),
-    ];
-    let by_tier = [
-        tiered("x", 2, 1, a.clone()),
-        tiered("y", 1, 1, b.clone()),
-        decision("z", 99, c.clone()),
-    ];
-    let one_tier = [
-        tiered("x", 1, 1, a.clone()),
-        tiered("y", 1, 9, b.clone()),
-        tiered("z", 1, 9, c.clone()),
-    ];
+    let plain = [decision("x", 5, a.clone()), decision("y", 9, b.clone()), decision("z", 9, c.clone())];
+    let by_tier = [tiered("x", 2, 1, a.clone()), tiered("y", 1, 1, b.clone()), decision("z", 99, c.clone())];
+    let one_tier = [tiered("x", 1, 1, a.clone()), tiered("y", 1, 9, b.clone()), tiered("z", 1, 9, c.clone())];
     let (priority, confidence) = (Strategy::Priority, Strategy::Confidence);
     let cases = [
         ("priority first", priority, &plain, [0.9, 0.5, 0.5], "y"),
         ("then confidence", priority, &plain, [0.9, 0.5, 0.6], "z"),
         ("confidence first", confidence, &plain, [0.9, 0.5, 0.6], "x"),
-        (
-            "then priority, then name",
-            confidence,
-            &plain,
-            [0.5, 0.5, 0.5],
-            "y",
-        ),
-        (
-            "smallest tier over any priority",
-            priority,
-            &by_tier,
-            [0.9, 0.1, 1.0],
-            "y",
-        ),
+        ("then priority, then name", confidence, &plain, [0.5, 0.5, 0.5], "y"),
+        ("smallest tier over any priority", priority, &by_tier, [0.9, 0.1, 1.0], "y"),
         ("any tier before none", priority, &by_tier, [0.1, 0.0, 1.0], "x"),
         ("no tier holds", priority, &by_tier, [0.0, 0.0, 0.2], "z"),
-        (
-            "within a tier confidence first",
-            priority,
-            &one_tier,
-            [0.9, 0.5, 0.6],
-            "x",
-        ),
+        ("within a tier confidence first", priority, &one_tier, [0.9, 0.5, 0.6], "x"),
         ("then priority", priority, &one_tier, [0.6, 0.6, 0.5], "y"),
     ];
     for (case, strategy, decisions, [a, b, c], want) in cases {
         let mut recipe = recipe("keyword:a keyword:b keyword:c", []);
         (recipe.strategy, recipe.decisions) = (strategy, decisions.to_vec());
         let seen = |confidence| if confidence > 0.0 { yes(confidence) } else { no() };
-        let evidence = evidence([
-            ("keyword:a", seen(a)),
-            ("keyword:b", seen(b)),
-            ("keyword:c", seen(c)),
-        ]);
+        let evidence = evidence([("keyword:a", seen(a)), ("keyword:b", seen(b)), ("keyword:c", seen(c))]);
         let verdict = done(compile(&recipe).decide(&evidence, &Scope::All));
         assert_eq!(winner(&verdict), Some(want), "{case}");
     }
@@ -157,16 +100,11 @@ fn ranking() {
 
 #[test]
 fn a_decision_without_rules_holds_with_confidence_zero() {
-    let policy = compile(&recipe(
-        "keyword:k",
-        [decision("any", 1, None), decision("k", 2, leaf("keyword:k"))],
-    ));
+    let policy =
+        compile(&recipe("keyword:k", [decision("any", 1, None), decision("k", 2, leaf("keyword:k"))]));
     let verdict = done(policy.decide(&evidence([("keyword:k", no())]), &Scope::All));
     let won = verdict.winner.unwrap();
-    assert_eq!(
-        (won.name.as_str(), won.confidence, won.confidence_complete),
-        ("any", 0.0, true)
-    );
+    assert_eq!((won.name.as_str(), won.confidence, won.confidence_complete), ("any", 0.0, true));
 }
 
 #[test]
@@ -178,30 +116,18 @@ fn d18_nothing_holds_is_a_verdict_without_winner() {
 
 #[test]
 fn d11_the_winner_is_named_never_inferred() {
-    let decisions = [
-        decision("rule", 1, leaf("keyword:k")),
-        decision("default", 0, None),
-    ];
+    let decisions = [decision("rule", 1, leaf("keyword:k")), decision("default", 0, None)];
     let policy = compile(&recipe("keyword:k", decisions));
     let verdict = done(policy.decide(&evidence([("keyword:k", yes(1.0))]), &Scope::All));
-    assert_eq!(
-        verdict.winner.map(|w| (w.decision, w.name)),
-        Some((0, "rule".to_owned()))
-    );
+    assert_eq!(verdict.winner.map(|w| (w.decision, w.name)), Some((0, "rule".to_owned())));
 }
 
 #[test]
 fn scope_limits_who_may_win_and_what_is_asked() {
-    let decisions = [
-        decision("a", 9, leaf("keyword:k")),
-        decision("b", 1, leaf("context:c")),
-    ];
+    let decisions = [decision("a", 9, leaf("keyword:k")), decision("b", 1, leaf("context:c"))];
     let policy = compile(&recipe("keyword:k context:c", decisions));
     let only_b = Scope::Only(vec![1, 77]);
-    assert_eq!(
-        asked(&policy.decide(&Evidence::default(), &only_b)),
-        ["context:c"]
-    );
+    assert_eq!(asked(&policy.decide(&Evidence::default(), &only_b)), ["context:c"]);
     let all = evidence([("keyword:k", yes(1.0)), ("context:c", yes(1.0))]);
     let lazy = done(policy.decide(&all, &only_b));
     assert_eq!((winner(&lazy), lazy.proofs.len()), (Some("b"), 1));
@@ -213,21 +139,13 @@ fn scope_limits_who_may_win_and_what_is_asked() {
 fn absent_is_never_no() {
     let policy = compile(&recipe(
         "embedding:guard keyword:k",
-        [
-            decision("open", 9, not(leaf("embedding:guard"))),
-            decision("k", 1, leaf("keyword:k")),
-        ],
+        [decision("open", 9, not(leaf("embedding:guard"))), decision("k", 1, leaf("keyword:k"))],
     ));
-    let verdict = done(policy.decide(
-        &evidence([("embedding:guard", failed()), ("keyword:k", yes(1.0))]),
-        &Scope::All,
-    ));
+    let verdict =
+        done(policy.decide(&evidence([("embedding:guard", failed()), ("keyword:k", yes(1.0))]), &Scope::All));
     assert_eq!((winner(&verdict), &verdict.blocked), (Some("k"), &None));
     assert_eq!(verdict.proofs[0].truth, Truth::Unknown);
-    assert_eq!(
-        verdict.proofs[0].tree.children[0].absent.as_deref(),
-        Some("encoder is out")
-    );
+    assert_eq!(verdict.proofs[0].tree.children[0].absent.as_deref(), Some("encoder is out"));
 }
 
 #[test]
@@ -241,15 +159,11 @@ fn unsupported_blocks_only_where_it_could_change_the_winner() {
         ("cannot hold, because another signal failed", 9, failed(), None),
     ];
     for (case, priority, keyword, want) in cases {
-        let decisions = [
-            decision("guarded", priority, guarded()),
-            decision("plain", 1, None),
-        ];
+        let decisions = [decision("guarded", priority, guarded()), decision("plain", 1, None)];
         let policy = compile(&recipe("jailbreak:j keyword:k", decisions));
-        let verdict = done(policy.decide(
-            &evidence([("jailbreak:j", unsupported()), ("keyword:k", keyword)]),
-            &Scope::All,
-        ));
+        let verdict = done(
+            policy.decide(&evidence([("jailbreak:j", unsupported()), ("keyword:k", keyword)]), &Scope::All),
+        );
         assert_eq!(verdict.blocked.map(|b| (b.decision, b.missing)), want, "{case}");
         assert_eq!(verdict.winner.map(|w| w.name).as_deref(), Some("plain"), "{case}");
     }
@@ -264,16 +178,10 @@ fn a_key_that_nobody_emits_blocks_instead_of_asking_for_ever() {
 
 #[test]
 fn a_domain_leaf_may_name_a_category() {
-    let mut recipe = recipe(
-        "domain:law domain:science",
-        [decision("physics", 1, leaf("domain:physics"))],
-    );
+    let mut recipe = recipe("domain:law domain:science", [decision("physics", 1, leaf("domain:physics"))]);
     recipe.signals[1].kind = domain(&["physics", "law"]);
     let policy = compile(&recipe);
-    assert_eq!(
-        asked(&policy.decide(&Evidence::default(), &Scope::All)),
-        ["domain:science"]
-    );
+    assert_eq!(asked(&policy.decide(&Evidence::default(), &Scope::All)), ["domain:science"]);
     let said = evidence([("domain:science", yes(0.8)), ("domain:physics", yes(0.8))]);
     assert_eq!(winner(&done(policy.decide(&said, &Scope::All))), Some("physics"));
     // A rule that ran without a word on the category leaves it unknown, and is not asked again.
@@ -281,36 +189,19 @@ fn a_domain_leaf_may_name_a_category() {
     assert_eq!((silent.proofs[0].truth, silent.blocked), (Truth::Unknown, None));
     // A rule's own name goes before a category of another.
     recipe.decisions = vec![decision("law", 1, leaf("domain:law"))];
-    assert_eq!(
-        asked(&compile(&recipe).decide(&Evidence::default(), &Scope::All)),
-        ["domain:law"]
-    );
+    assert_eq!(asked(&compile(&recipe).decide(&Evidence::default(), &Scope::All)), ["domain:law"]);
 }
 
 #[test]
 fn a_complexity_label_holds_only_under_its_composer() {
-    let mut recipe = recipe(
-        "complexity:c keyword:k",
-        [decision("hard", 1, leaf("complexity:c:hard"))],
-    );
+    let mut recipe = recipe("complexity:c keyword:k", [decision("hard", 1, leaf("complexity:c:hard"))]);
     recipe.signals[0].kind = complexity(Some(leaf("keyword:k")));
     let policy = compile(&recipe);
-    let labels = [
-        ("complexity:c:hard", yes(0.7)),
-        ("complexity:c:medium", no()),
-        ("complexity:c:easy", no()),
-    ];
+    let labels =
+        [("complexity:c:hard", yes(0.7)), ("complexity:c:medium", no()), ("complexity:c:easy", no())];
     // The composer is cheaper, and decides without the encoder when it fails.
-    assert_eq!(
-        asked(&policy.decide(&Evidence::default(), &Scope::All)),
-        ["keyword:k"]
-    );
-    assert_eq!(
-        winner(&done(
-            policy.decide(&evidence([("keyword:k", no())]), &Scope::All)
-        )),
-        None
-    );
+    assert_eq!(asked(&policy.decide(&Evidence::default(), &Scope::All)), ["keyword:k"]);
+    assert_eq!(winner(&done(policy.decide(&evidence([("keyword:k", no())]), &Scope::All))), None);
     let held = evidence([("keyword:k", yes(1.0))]);
     assert_eq!(asked(&policy.decide(&held, &Scope::All)), ["complexity:c"]);
     for (composer, want) in [(yes(1.0), Some("hard")), (no(), None), (failed(), None)] {
@@ -318,24 +209,14 @@ fn a_complexity_label_holds_only_under_its_composer() {
         all.insert(key("keyword:k"), composer);
         let verdict = done(policy.explain(&all, &Scope::All));
         assert_eq!(winner(&verdict), want);
-        let listed = verdict
-            .matched
-            .iter()
-            .any(|(k, _)| k.family == Family::Complexity);
-        assert_eq!(
-            listed,
-            want.is_some(),
-            "what the composer gates is not listed as matched"
-        );
+        let listed = verdict.matched.iter().any(|(k, _)| k.family == Family::Complexity);
+        assert_eq!(listed, want.is_some(), "what the composer gates is not listed as matched");
     }
 }
 
 #[test]
 fn explain_asks_for_all_signals_tier_by_tier() {
-    let recipe = recipe(
-        "embedding:e keyword:b keyword:a context:c kb:x",
-        [decision("any", 1, None)],
-    );
+    let recipe = recipe("embedding:e keyword:b keyword:a context:c kb:x", [decision("any", 1, None)]);
     let policy = compile(&recipe);
     let mut known = Evidence::default();
     let mut rounds = Vec::new();
@@ -347,20 +228,15 @@ fn explain_asks_for_all_signals_tier_by_tier() {
         asks.iter().for_each(|ask| known.insert(key(ask), no()));
         rounds.push(asks.join(" "));
     }
-    assert_eq!(
-        rounds,
-        ["context:c", "keyword:a keyword:b", "embedding:e", "kb:x"]
-    );
+    assert_eq!(rounds, ["context:c", "keyword:a keyword:b", "embedding:e", "kb:x"]);
 }
 
 #[test]
 fn a_proof_has_the_shape_of_the_contract() {
     let rules = all_of([leaf("keyword:k"), not(leaf("embedding:e"))]);
     let policy = compile(&recipe("keyword:k embedding:e", [decision("d", 1, rules)]));
-    let verdict = done(policy.decide(
-        &evidence([("keyword:k", yes(0.5)), ("embedding:e", no())]),
-        &Scope::All,
-    ));
+    let verdict =
+        done(policy.decide(&evidence([("keyword:k", yes(0.5)), ("embedding:e", no())]), &Scope::All));
     let want = serde_json::json!({
         "winner": {"decision": 0, "name": "d", "confidence": 0.75, "confidence_complete": true,
                    "tier": 0, "priority": 1},
@@ -381,16 +257,8 @@ fn a_proof_has_the_shape_of_the_contract() {
 #[test]
 fn evidence_that_no_rule_reads_is_listed_and_odd_numbers_are_tamed() {
     let policy = compile(&recipe("keyword:k", [decision("d", 1, leaf("keyword:k"))]));
-    let odd = evidence([
-        ("domain:math", yes(0.3)),
-        ("keyword:k", yes(f64::NAN)),
-        ("language:en", yes(7.0)),
-    ]);
+    let odd = evidence([("domain:math", yes(0.3)), ("keyword:k", yes(f64::NAN)), ("language:en", yes(7.0))]);
     let verdict = done(policy.decide(&odd, &Scope::All));
-    let want = [
-        (key("keyword:k"), 0.0),
-        (key("domain:math"), 0.3),
-        (key("language:en"), 1.0),
-    ];
+    let want = [(key("keyword:k"), 0.0), (key("domain:math"), 0.3), (key("language:en"), 1.0)];
     assert_eq!(verdict.matched, want);
 }

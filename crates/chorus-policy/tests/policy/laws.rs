@@ -46,15 +46,8 @@ fn observation() -> impl Strategy<Value = Observation> {
 fn request() -> impl Strategy<Value = Evidence> {
     let plain = prop::collection::vec(observation(), 7);
     (plain, observation(), 0..3_usize).prop_map(|(plain, complexity, which)| {
-        let names = [
-            "keyword:a",
-            "keyword:b",
-            "context:c",
-            "embedding:d",
-            "embedding:e",
-            "embedding:f",
-            "kb:h",
-        ];
+        let names =
+            ["keyword:a", "keyword:b", "context:c", "embedding:d", "embedding:e", "embedding:f", "kb:h"];
         let mut evidence = Evidence::default();
         for (name, observation) in names.iter().zip(plain) {
             evidence.insert(key(name), observation);
@@ -87,18 +80,11 @@ fn partition(softmax: bool, default: bool) -> Partition {
 }
 
 fn projections(recipe: &mut Recipe, inputs: &[usize], bound: f64) {
-    let binary = ValueSource::Binary {
-        matched: 1.0,
-        miss: 0.0,
-    };
+    let binary = ValueSource::Binary { matched: 1.0, miss: 0.0 };
     let input = |at: &usize| ScoreInput {
         source: InputSource::Signal(key(LEAVES[*at])),
         weight: 0.5,
-        value: if at.is_multiple_of(2) {
-            binary
-        } else {
-            ValueSource::Confidence
-        },
+        value: if at.is_multiple_of(2) { binary } else { ValueSource::Confidence },
     };
     recipe.projections.scores = vec![Score {
         name: "s".to_owned(),
@@ -114,17 +100,11 @@ fn projections(recipe: &mut Recipe, inputs: &[usize], bound: f64) {
         outputs: vec![
             MappingOutput {
                 name: "low".to_owned(),
-                band: NumericPredicate {
-                    lt,
-                    ..NumericPredicate::default()
-                },
+                band: NumericPredicate { lt, ..NumericPredicate::default() },
             },
             MappingOutput {
                 name: "high".to_owned(),
-                band: NumericPredicate {
-                    gte,
-                    ..NumericPredicate::default()
-                },
+                band: NumericPredicate { gte, ..NumericPredicate::default() },
             },
         ],
         place: Place::default(),
@@ -132,34 +112,21 @@ fn projections(recipe: &mut Recipe, inputs: &[usize], bound: f64) {
 }
 
 fn policy() -> impl Strategy<Value = Recipe> {
-    let route = (
-        0..3_i64,
-        prop_oneof![3 => Just(0_i64), 1 => 1..3_i64],
-        prop::option::weighted(0.9, condition()),
-    );
+    let route =
+        (0..3_i64, prop_oneof![3 => Just(0_i64), 1 => 1..3_i64], prop::option::weighted(0.9, condition()));
     let decisions = prop::collection::vec(route, 1..6);
     let partition = prop::option::of((any::<bool>(), any::<bool>()).prop_map(|(s, d)| partition(s, d)));
-    let score = (
-        prop::collection::vec(0..8_usize, 1..4),
-        prop::sample::select(&[0.25, 0.5, 1.0][..]),
-    );
+    let score = (prop::collection::vec(0..8_usize, 1..4), prop::sample::select(&[0.25, 0.5, 1.0][..]));
     let composer = prop::option::of(condition());
     (decisions, partition, score, composer, any::<bool>()).prop_map(
         |(decisions, partition, score, composer, ranking)| {
             let mut recipe = recipe(SIGNALS, []);
-            recipe.strategy = if ranking {
-                Ranking::Priority
-            } else {
-                Ranking::Confidence
-            };
+            recipe.strategy = if ranking { Ranking::Priority } else { Ranking::Confidence };
             recipe.signals[6].kind = complexity(composer);
             recipe.projections.partitions.extend(partition);
             projections(&mut recipe, &score.0, score.1);
             let named = |(at, (priority, tier, rules)): (usize, (i64, i64, Option<Condition>))| {
-                chorus_spec::Decision {
-                    tier,
-                    ..decision(&format!("d{at}"), priority, rules)
-                }
+                chorus_spec::Decision { tier, ..decision(&format!("d{at}"), priority, rules) }
             };
             recipe.decisions = decisions.into_iter().enumerate().map(named).collect();
             recipe

@@ -19,21 +19,14 @@ fn partition(semantics: PartitionSemantics, members: &str, default: Option<&str>
 
 fn domains(semantics: PartitionSemantics) -> Recipe {
     let mut recipe = recipe("domain:a domain:b domain:c", [decision("b", 1, leaf("domain:b"))]);
-    recipe.projections.partitions = vec![partition(
-        semantics,
-        "domain:a domain:b domain:c",
-        Some("domain:c"),
-    )];
+    recipe.projections.partitions =
+        vec![partition(semantics, "domain:a domain:b domain:c", Some("domain:c"))];
     recipe
 }
 
 fn matched(recipe: &Recipe, evidence: &Evidence) -> Vec<(String, f64)> {
     let verdict = done(compile(recipe).explain(evidence, &Scope::All));
-    verdict
-        .matched
-        .into_iter()
-        .map(|(key, confidence)| (key.to_string(), confidence))
-        .collect()
+    verdict.matched.into_iter().map(|(key, confidence)| (key.to_string(), confidence)).collect()
 }
 
 fn three(a: Observation, b: Observation, c: Observation) -> Evidence {
@@ -44,20 +37,13 @@ fn three(a: Observation, b: Observation, c: Observation) -> Evidence {
 fn exclusive_keeps_the_best_member_as_it_is() {
     let recipe = domains(PartitionSemantics::Exclusive);
     let one = |name: &str, c: f64| vec![(name.to_owned(), c)];
-    assert_eq!(
-        matched(&recipe, &three(yes(0.4), yes(0.6), no())),
-        one("domain:b", 0.6)
-    );
+    assert_eq!(matched(&recipe, &three(yes(0.4), yes(0.6), no())), one("domain:b", 0.6));
     assert_eq!(
         matched(&recipe, &three(yes(0.6), yes(0.6), no())),
         one("domain:a", 0.6),
         "ties: listed first"
     );
-    assert_eq!(
-        matched(&recipe, &three(no(), no(), no())),
-        one("domain:c", 0.0),
-        "default"
-    );
+    assert_eq!(matched(&recipe, &three(no(), no(), no())), one("domain:c", 0.0), "default");
 }
 
 #[test]
@@ -79,10 +65,7 @@ fn the_partition_is_traced() {
     let recipe = domains(PartitionSemantics::SoftmaxExclusive { temperature: 0.1 });
     let verdict = done(compile(&recipe).explain(&three(yes(0.4), yes(0.6), no()), &Scope::All));
     let it = &verdict.projections.partitions[0];
-    assert_eq!(
-        (it.winner.as_deref(), it.raw_winner_score, it.default_used),
-        (Some("b"), Some(0.6), false)
-    );
+    assert_eq!((it.winner.as_deref(), it.raw_winner_score, it.default_used), (Some("b"), Some(0.6), false));
     let names: Vec<_> = it.contenders.iter().map(|c| c.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
     // tanh(1): the difference of the two shares
@@ -97,10 +80,7 @@ fn a_member_needs_the_whole_partition() {
     let want = ["domain:a", "domain:b", "domain:c"];
     assert_eq!(asked(&policy.decide(&Evidence::default(), &Scope::All)), want);
     let partly = evidence([("domain:b", yes(0.6))]);
-    assert_eq!(
-        asked(&policy.decide(&partly, &Scope::All)),
-        ["domain:a", "domain:c"]
-    );
+    assert_eq!(asked(&policy.decide(&partly, &Scope::All)), ["domain:a", "domain:c"]);
     // What did not match cannot win a partition, whatever the others say (unless it is the default).
     let missed = done(policy.decide(&evidence([("domain:b", no())]), &Scope::All));
     assert_eq!(winner(&missed), None);
@@ -118,19 +98,11 @@ fn a_missing_member_could_have_won() {
 }
 
 fn input(source: InputSource, weight: f64, value: ValueSource) -> ScoreInput {
-    ScoreInput {
-        source,
-        weight,
-        value,
-    }
+    ScoreInput { source, weight, value }
 }
 
 fn score(name: &str, inputs: Vec<ScoreInput>) -> Score {
-    Score {
-        name: name.to_owned(),
-        inputs,
-        place: Place::default(),
-    }
+    Score { name: name.to_owned(), inputs, place: Place::default() }
 }
 
 fn of(text: &str) -> InputSource {
@@ -150,42 +122,27 @@ fn mapping(
         calibration: slope.map(|slope| Calibration { slope }),
         outputs: bands
             .iter()
-            .map(|(name, band)| MappingOutput {
-                name: (*name).to_owned(),
-                band: *band,
-            })
+            .map(|(name, band)| MappingOutput { name: (*name).to_owned(), band: *band })
             .collect(),
         place: Place::default(),
     }
 }
 
 fn from(gte: f64) -> NumericPredicate {
-    NumericPredicate {
-        gte: Some(gte),
-        ..NumericPredicate::default()
-    }
+    NumericPredicate { gte: Some(gte), ..NumericPredicate::default() }
 }
 
 fn below(lt: f64) -> NumericPredicate {
-    NumericPredicate {
-        lt: Some(lt),
-        ..NumericPredicate::default()
-    }
+    NumericPredicate { lt: Some(lt), ..NumericPredicate::default() }
 }
 
-const BINARY: ValueSource = ValueSource::Binary {
-    matched: 1.0,
-    miss: 0.0,
-};
+const BINARY: ValueSource = ValueSource::Binary { matched: 1.0, miss: 0.0 };
 
 /// difficulty = 0.5·[k] + 0.4·conf(e) + 0.01·raw(c) − 0.2·{l: 1 or 0.5}; total = 2·difficulty
 fn difficulty(method: MappingMethod, slope: Option<f64>) -> Recipe {
     let mut recipe = recipe(
         "keyword:k embedding:e context:c keyword:l",
-        [
-            decision("tough", 5, leaf("projection:tough")),
-            decision("else", 1, None),
-        ],
+        [decision("tough", 5, leaf("projection:tough")), decision("else", 1, None)],
     );
     recipe.projections.scores = vec![
         score(
@@ -194,24 +151,10 @@ fn difficulty(method: MappingMethod, slope: Option<f64>) -> Recipe {
                 input(of("keyword:k"), 0.5, BINARY),
                 input(of("embedding:e"), 0.4, ValueSource::Confidence),
                 input(of("context:c"), 0.01, ValueSource::Raw),
-                input(
-                    of("keyword:l"),
-                    -0.2,
-                    ValueSource::Binary {
-                        matched: 1.0,
-                        miss: 0.5,
-                    },
-                ),
+                input(of("keyword:l"), -0.2, ValueSource::Binary { matched: 1.0, miss: 0.5 }),
             ],
         ),
-        score(
-            "total",
-            vec![input(
-                InputSource::Score("difficulty".to_owned()),
-                2.0,
-                ValueSource::Score,
-            )],
-        ),
+        score("total", vec![input(InputSource::Score("difficulty".to_owned()), 2.0, ValueSource::Score)]),
     ];
     let bands = [("easy", below(1.0)), ("tough", from(1.0)), ("extreme", from(1.5))];
     recipe.projections.mappings = vec![mapping("total", method, slope, &bands)];
@@ -234,21 +177,12 @@ fn scores_add_up_and_bands_name_them() {
     let verdict = done(compile(&recipe).decide(&hard_request(), &Scope::All));
     assert_eq!(winner(&verdict), Some("tough"));
     let totals: Vec<_> = verdict.projections.scores.iter().map(|s| s.total).collect();
-    assert!(
-        (totals[0] - 0.9).abs() < 1e-12 && (totals[1] - 1.8).abs() < 1e-12,
-        "{totals:?}"
-    );
-    let parts: Vec<_> = verdict.projections.scores[0]
-        .inputs
-        .iter()
-        .map(|p| (p.name.as_str(), p.value))
-        .collect();
+    assert!((totals[0] - 0.9).abs() < 1e-12 && (totals[1] - 1.8).abs() < 1e-12, "{totals:?}");
+    let parts: Vec<_> =
+        verdict.projections.scores[0].inputs.iter().map(|p| (p.name.as_str(), p.value)).collect();
     assert_eq!(parts, [("k", 1.0), ("e", 0.75), ("c", 20.0), ("l", 0.5)]);
     let mapped = &verdict.projections.mappings[0];
-    assert_eq!(
-        (mapped.selected_output.as_deref(), mapped.confidence),
-        (Some("tough"), Some(1.0))
-    );
+    assert_eq!((mapped.selected_output.as_deref(), mapped.confidence), (Some("tough"), Some(1.0)));
     let hits: Vec<_> = mapped.outputs.iter().map(|o| o.matched).collect();
     assert_eq!(hits, [false, true, false], "the first band only");
 }
@@ -257,22 +191,13 @@ fn scores_add_up_and_bands_name_them() {
 fn multi_emit_emits_every_band() {
     let recipe = difficulty(MappingMethod::MultiEmit, Some(2.0));
     let verdict = done(compile(&recipe).decide(&hard_request(), &Scope::All));
-    let emitted: Vec<_> = verdict
-        .matched
-        .iter()
-        .filter(|(k, _)| k.to_string().starts_with("projection"))
-        .collect();
+    let emitted: Vec<_> =
+        verdict.matched.iter().filter(|(k, _)| k.to_string().starts_with("projection")).collect();
     let names: Vec<_> = emitted.iter().map(|(k, _)| k.name.as_str()).collect();
     assert_eq!(names, ["extreme", "tough"]);
     // 1/(1+e^-(2·0.3)) and 1/(1+e^-(2·0.8))
-    assert!(
-        (emitted[0].1 - 0.645_656_306_225_795_4).abs() < 1e-9,
-        "{emitted:?}"
-    );
-    assert!(
-        (emitted[1].1 - 0.832_018_385_133_924_1).abs() < 1e-9,
-        "{emitted:?}"
-    );
+    assert!((emitted[0].1 - 0.645_656_306_225_795_4).abs() < 1e-9, "{emitted:?}");
+    assert!((emitted[1].1 - 0.832_018_385_133_924_1).abs() < 1e-9, "{emitted:?}");
 }
 
 #[test]
@@ -291,16 +216,10 @@ fn a_projection_is_computed_only_when_a_decision_depends_on_it() {
     let mut recipe = difficulty(MappingMethod::ThresholdBands, None);
     recipe.decisions.push(decision("first", 9, leaf("keyword:k")));
     let policy = compile(&recipe);
-    let world = World {
-        recipe: &recipe,
-        all: hard_request(),
-    };
+    let world = World { recipe: &recipe, all: hard_request() };
     let (verdict, rounds) = world.decide(&policy, &Scope::All);
     assert_eq!(winner(&verdict), Some("first"));
-    assert!(
-        rounds.iter().flatten().all(|ask| cost(ask.family) < 3),
-        "no encoder: {rounds:?}"
-    );
+    assert!(rounds.iter().flatten().all(|ask| cost(ask.family) < 3), "no encoder: {rounds:?}");
     assert!(verdict.projections.scores.is_empty());
 }
 
@@ -323,27 +242,16 @@ fn one_absent_term_leaves_every_band_unknown() {
 #[test]
 fn a_knowledge_base_metric_is_missing_by_name() {
     let mut recipe = difficulty(MappingMethod::ThresholdBands, None);
-    let metric = InputSource::KbMetric {
-        kb: "docs".to_owned(),
-        metric: "private".to_owned(),
-    };
-    recipe.projections.scores[0]
-        .inputs
-        .push(input(metric, 1.0, ValueSource::Raw));
+    let metric = InputSource::KbMetric { kb: "docs".to_owned(), metric: "private".to_owned() };
+    recipe.projections.scores[0].inputs.push(input(metric, 1.0, ValueSource::Raw));
     let verdict = done(compile(&recipe).decide(&Evidence::default(), &Scope::All));
-    assert_eq!(
-        verdict.blocked.map(|b| b.missing),
-        Some(vec![key("kb:docs.private")])
-    );
+    assert_eq!(verdict.blocked.map(|b| b.missing), Some(vec![key("kb:docs.private")]));
 }
 
 #[test]
 fn a_score_may_read_the_output_of_a_mapping() {
     let mut recipe = difficulty(MappingMethod::ThresholdBands, None);
-    recipe
-        .projections
-        .scores
-        .push(score("alarm", vec![input(of("projection:tough"), 3.0, BINARY)]));
+    recipe.projections.scores.push(score("alarm", vec![input(of("projection:tough"), 3.0, BINARY)]));
     recipe.projections.mappings.push(mapping(
         "alarm",
         MappingMethod::ThresholdBands,
@@ -352,12 +260,6 @@ fn a_score_may_read_the_output_of_a_mapping() {
     ));
     recipe.decisions = vec![decision("loud", 1, leaf("projection:loud"))];
     let policy = compile(&recipe);
-    assert_eq!(
-        asked(&policy.decide(&Evidence::default(), &Scope::All)),
-        ["context:c"]
-    );
-    assert_eq!(
-        winner(&done(policy.decide(&hard_request(), &Scope::All))),
-        Some("loud")
-    );
+    assert_eq!(asked(&policy.decide(&Evidence::default(), &Scope::All)), ["context:c"]);
+    assert_eq!(winner(&done(policy.decide(&hard_request(), &Scope::All))), Some("loud"));
 }

@@ -47,10 +47,7 @@ pub(crate) fn decision(name: &str, priority: i64, rules: impl Into<Option<Condit
 }
 
 pub(crate) fn tiered(name: &str, tier: i64, priority: i64, rules: Condition) -> Decision {
-    Decision {
-        tier,
-        ..decision(name, priority, rules)
-    }
+    Decision { tier, ..decision(name, priority, rules) }
 }
 
 /// A signal rule by its key (`complexity:c` is the rule, not a label).
@@ -63,10 +60,7 @@ pub(crate) fn signal(text: &str) -> Signal {
             case_sensitive: false,
             method: KeywordMethod::Literal,
         }),
-        Family::Context => SignalKind::Context(ContextSignal {
-            min_tokens: 0,
-            max_tokens: None,
-        }),
+        Family::Context => SignalKind::Context(ContextSignal { min_tokens: 0, max_tokens: None }),
         Family::Embedding => SignalKind::Embedding(EmbeddingSignal {
             threshold: 0.5,
             candidates: Vec::new(),
@@ -77,29 +71,16 @@ pub(crate) fn signal(text: &str) -> Signal {
         Family::Complexity => complexity(None),
         other => SignalKind::Unsupported(other),
     };
-    Signal {
-        name: key.name,
-        description: String::new(),
-        kind,
-        place: Place::default(),
-    }
+    Signal { name: key.name, description: String::new(), kind, place: Place::default() }
 }
 
 pub(crate) fn domain(categories: &[&str]) -> SignalKind {
     let mmlu_categories = categories.iter().map(|c| (*c).to_owned()).collect();
-    SignalKind::Domain(DomainSignal {
-        mmlu_categories,
-        model_scores: Vec::new(),
-    })
+    SignalKind::Domain(DomainSignal { mmlu_categories, model_scores: Vec::new() })
 }
 
 pub(crate) fn complexity(composer: Option<Condition>) -> SignalKind {
-    SignalKind::Complexity(ComplexitySignal {
-        threshold: 0.1,
-        hard: Vec::new(),
-        easy: Vec::new(),
-        composer,
-    })
+    SignalKind::Complexity(ComplexitySignal { threshold: 0.1, hard: Vec::new(), easy: Vec::new(), composer })
 }
 
 /// A recipe of these signal rules (separated by spaces) and decisions.
@@ -126,10 +107,7 @@ pub(crate) fn compile(recipe: &Recipe) -> Policy {
 }
 
 pub(crate) fn yes(confidence: f64) -> Observation {
-    Observation::Matched {
-        confidence,
-        raw: None,
-    }
+    Observation::Matched { confidence, raw: None }
 }
 
 pub(crate) fn no() -> Observation {
@@ -184,12 +162,8 @@ pub(crate) struct World<'a> {
 
 impl World<'_> {
     fn answer(&self, ask: &Ask, evidence: &mut Evidence) {
-        let rule = self
-            .recipe
-            .signals
-            .iter()
-            .find(|s| s.family() == ask.family && s.name == ask.rule)
-            .unwrap();
+        let rule =
+            self.recipe.signals.iter().find(|s| s.family() == ask.family && s.name == ask.rule).unwrap();
         let mut names = rule.emits();
         if let SignalKind::Domain(domain) = &rule.kind {
             names.extend(domain.mmlu_categories.clone());

@@ -51,9 +51,7 @@ pub(super) fn read(
     let Some(written) = at.required("type") else {
         return Algorithm::Static;
     };
-    let known = TYPES
-        .iter()
-        .find(|(word, _)| word.eq_ignore_ascii_case(written.trim()));
+    let known = TYPES.iter().find(|(word, _)| word.eq_ignore_ascii_case(written.trim()));
     let Some((kind, looper)) = known.copied() else {
         let words = TYPES.map(|(word, _)| word);
         let named = at.get("type").unwrap_or_else(|| at.clone());
@@ -71,15 +69,9 @@ pub(super) fn read(
         "fusion" => Algorithm::Fusion(Box::new(fusion(&at, refs, on_error, answerers, asker))),
         _ => {
             let named = at.get("type").unwrap_or_else(|| at.clone());
-            named.warn(
-                code::NOT_SUPPORTED_YET,
-                format!("the algorithm `{kind}` is known, not supported yet"),
-            );
-            Algorithm::Unsupported(UnsupportedAlgorithm {
-                kind: kind.to_owned(),
-                looper,
-                place: at.place(),
-            })
+            named
+                .warn(code::NOT_SUPPORTED_YET, format!("the algorithm `{kind}` is known, not supported yet"));
+            Algorithm::Unsupported(UnsupportedAlgorithm { kind: kind.to_owned(), looper, place: at.place() })
         }
     }
 }
@@ -100,33 +92,16 @@ fn fusion(
     answerers: &Answerers<'_>,
     asker: Asker<'_>,
 ) -> FusionSettings {
-    let defaults = FusionSettings {
-        on_error: on_error.unwrap_or_default(),
-        ..FusionSettings::default()
-    };
+    let defaults = FusionSettings { on_error: on_error.unwrap_or_default(), ..FusionSettings::default() };
     let Some(at) = algorithm.get("fusion") else {
         check_panel(algorithm, &defaults, refs, answerers);
         return defaults;
     };
-    let member = Asker {
-        role: "panel",
-        ..asker
-    };
+    let member = Asker { role: "panel", ..asker };
     let panel_written = at.items("analysis_models");
     let settings = FusionSettings {
-        judge: at.get("model").and_then(|name| {
-            answerers.model(
-                &name,
-                Asker {
-                    role: "judge",
-                    ..asker
-                },
-            )
-        }),
-        panel: panel_written
-            .iter()
-            .filter_map(|name| answerers.model(name, member))
-            .collect(),
+        judge: at.get("model").and_then(|name| answerers.model(&name, Asker { role: "judge", ..asker })),
+        panel: panel_written.iter().filter_map(|name| answerers.model(name, member)).collect(),
         overrides: at
             .items("analysis_overrides")
             .iter()
@@ -137,9 +112,7 @@ fn fusion(
         round_timeout: at.count("round_timeout_seconds").map(Duration::from_secs),
         min_successful_responses: size(&at, "min_successful_responses"),
         temperature: at.float_in("temperature", 0.0, TEMPERATURE_MOST),
-        include_analysis: at
-            .boolean("include_analysis")
-            .unwrap_or(defaults.include_analysis),
+        include_analysis: at.boolean("include_analysis").unwrap_or(defaults.include_analysis),
         include_intermediate_responses: at
             .boolean("include_intermediate_responses")
             .unwrap_or(defaults.include_intermediate_responses),
@@ -150,9 +123,7 @@ fn fusion(
             "synthesis_template",
             &["{{original}}", "{{responses}}", "{{analysis}}"],
         ),
-        judge_prompt_version: at
-            .string("judge_prompt_version")
-            .unwrap_or(defaults.judge_prompt_version),
+        judge_prompt_version: at.string("judge_prompt_version").unwrap_or(defaults.judge_prompt_version),
         single_answer_passthrough: at
             .boolean("single_answer_passthrough")
             .unwrap_or(defaults.single_answer_passthrough),
@@ -180,14 +151,8 @@ fn panel_override(at: &Cursor<'_>, answerers: &Answerers<'_>, asker: Asker<'_>) 
 fn template(at: &Cursor<'_>, key: &str, placeholders: &[&str]) -> Option<String> {
     let text = at.string(key).filter(|text| !text.trim().is_empty())?;
     let holder = at.get(key)?;
-    for placeholder in placeholders
-        .iter()
-        .filter(|placeholder| !text.contains(**placeholder))
-    {
-        holder.warn(
-            code::TEMPLATE_PLACEHOLDER,
-            format!("`{key}` lacks `{placeholder}`"),
-        );
+    for placeholder in placeholders.iter().filter(|placeholder| !text.contains(**placeholder)) {
+        holder.warn(code::TEMPLATE_PLACEHOLDER, format!("`{key}` lacks `{placeholder}`"));
     }
     Some(text)
 }
@@ -198,44 +163,22 @@ fn check_panel(at: &Cursor<'_>, settings: &FusionSettings, refs: &[ModelRef], an
     } else {
         settings.panel.iter().collect()
     };
-    if let Some(quorum) = settings
-        .min_successful_responses
-        .filter(|quorum| !panel.is_empty() && *quorum > panel.len())
+    if let Some(quorum) =
+        settings.min_successful_responses.filter(|quorum| !panel.is_empty() && *quorum > panel.len())
     {
         let named = at.get("min_successful_responses").unwrap_or_else(|| at.clone());
-        let message = format!(
-            "`min_successful_responses` is {quorum}, and the panel has {}",
-            panel.len()
-        );
+        let message = format!("`min_successful_responses` is {quorum}, and the panel has {}", panel.len());
         named.error(code::BAD_RANGE, message);
     }
     if let Some(judge) = settings.judge.as_ref().filter(|judge| panel.contains(judge)) {
         let named = at.get("model").unwrap_or_else(|| at.clone());
         let help = "a judge of another family is less kind to that answer".to_owned();
-        named.warn_help(
-            code::JUDGE_IS_MEMBER,
-            format!("`{judge}` judges a panel that it sits on"),
-            help,
-        );
+        named.warn_help(code::JUDGE_IS_MEMBER, format!("`{judge}` judges a panel that it sits on"), help);
     }
-    for (index, it) in settings
-        .overrides
-        .iter()
-        .enumerate()
-        .filter(|(_, it)| !panel.contains(&&it.model))
-    {
-        let place = at
-            .items("analysis_overrides")
-            .into_iter()
-            .nth(index)
-            .unwrap_or_else(|| at.clone());
-        place.warn(
-            code::UNUSED,
-            format!(
-                "`{}` is not on the panel, so its override is never used",
-                it.model
-            ),
-        );
+    for (index, it) in settings.overrides.iter().enumerate().filter(|(_, it)| !panel.contains(&&it.model)) {
+        let place = at.items("analysis_overrides").into_iter().nth(index).unwrap_or_else(|| at.clone());
+        place
+            .warn(code::UNUSED, format!("`{}` is not on the panel, so its override is never used", it.model));
     }
     report_twins(at, &panel, answerers);
 }

@@ -52,10 +52,7 @@ fn table(text: &'static str) -> BTreeMap<&'static str, Shape> {
 }
 
 fn shape((name, keys): (&'static str, &'static str)) -> (&'static str, Shape) {
-    let shape = Shape {
-        quiet: name.starts_with('~'),
-        keys: keys.split_whitespace().map(key).collect(),
-    };
+    let shape = Shape { quiet: name.starts_with('~'), keys: keys.split_whitespace().map(key).collect() };
     (name.trim_start_matches('~'), shape)
 }
 
@@ -74,11 +71,7 @@ fn key(text: &'static str) -> Key {
         (_, _, Some(of)) => Value::Named(of),
         (of, ..) => Value::One(of),
     };
-    Key {
-        name: name.trim_start_matches(['~', '-', '.']),
-        mark,
-        value,
-    }
+    Key { name: name.trim_start_matches(['~', '-', '.']), mark, value }
 }
 
 /// Reports every key that the contract does not have, or that this version does not run.
@@ -92,10 +85,7 @@ fn walk(at: &Cursor<'_>, name: &str, quiet: bool) {
         return;
     }
     if !matches!(at.node().kind, Kind::Map(_)) {
-        at.error(
-            code::WRONG_TYPE,
-            format!("expected a mapping, found {}", at.node().shape()),
-        );
+        at.error(code::WRONG_TYPE, format!("expected a mapping, found {}", at.node().shape()));
         return;
     }
     let quiet = quiet || shape.quiet;
@@ -114,13 +104,7 @@ fn walk(at: &Cursor<'_>, name: &str, quiet: bool) {
 fn unknown(value: &Cursor<'_>, place: Place, written: &str, shape: &Shape) {
     let known: Vec<&str> = shape.keys.iter().map(|k| k.name).collect();
     let message = format!("the contract has no key `{written}` here");
-    value.say(
-        Severity::Error,
-        code::UNKNOWN_KEY,
-        place,
-        message,
-        suggest(written, &known, ""),
-    );
+    value.say(Severity::Error, code::UNKNOWN_KEY, place, message, suggest(written, &known, ""));
 }
 
 fn remark(value: &Cursor<'_>, place: Place, key: &Key) {
@@ -148,35 +132,22 @@ fn descend(at: &Cursor<'_>, value: &Cursor<'_>, key: &Key, quiet: bool) {
         Value::Plain | Value::Anything => {}
         Value::One(of) => match of.split_once("{type}") {
             Some((prefix, _)) => {
-                let kind = at
-                    .node()
-                    .entry("type")
-                    .and_then(|e| e.value.text())
-                    .unwrap_or_default();
+                let kind = at.node().entry("type").and_then(|e| e.value.text()).unwrap_or_default();
                 walk(value, &format!("{prefix}{}", plugin_kind(kind)), quiet);
             }
             None => walk(value, of, quiet),
         },
         Value::List(of) => {
             if !matches!(value.node().kind, Kind::Seq(_)) {
-                value.error(
-                    code::WRONG_TYPE,
-                    format!("expected a list, found {}", value.node().shape()),
-                );
+                value.error(code::WRONG_TYPE, format!("expected a list, found {}", value.node().shape()));
             }
             value.elements().iter().for_each(|item| walk(item, of, quiet));
         }
         Value::Named(of) => {
             if !matches!(value.node().kind, Kind::Map(_)) {
-                value.error(
-                    code::WRONG_TYPE,
-                    format!("expected a mapping, found {}", value.node().shape()),
-                );
+                value.error(code::WRONG_TYPE, format!("expected a mapping, found {}", value.node().shape()));
             }
-            value
-                .entries()
-                .iter()
-                .for_each(|(_, _, item)| walk(item, of, quiet));
+            value.entries().iter().for_each(|(_, _, item)| walk(item, of, quiet));
         }
     }
 }
@@ -196,10 +167,7 @@ pub(super) fn knows_plugin(kind: &str) -> bool {
 
 /// Every plugin type of the contract.
 pub(super) fn plugin_kinds() -> Vec<&'static str> {
-    CONTRACT
-        .keys()
-        .filter_map(|name| name.strip_prefix("plugin_"))
-        .collect()
+    CONTRACT.keys().filter_map(|name| name.strip_prefix("plugin_")).collect()
 }
 
 /// Whether a value asks for nothing: null, `false`, zero, empty, switched off.

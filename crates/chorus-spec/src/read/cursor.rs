@@ -22,11 +22,7 @@ pub(super) struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// The whole document.
     pub(super) fn root(node: &'a Node, report: &'a Report) -> Self {
-        Self {
-            node,
-            path: String::new(),
-            report,
-        }
+        Self { node, path: String::new(), report }
     }
 
     /// Where the value begins.
@@ -70,11 +66,8 @@ impl<'a> Cursor<'a> {
         let Kind::Seq(items) = &self.node.kind else {
             return Vec::new();
         };
-        let item = |(index, node)| Self {
-            node,
-            path: format!("{}[{index}]", self.path),
-            report: self.report,
-        };
+        let item =
+            |(index, node)| Self { node, path: format!("{}[{index}]", self.path), report: self.report };
         items.iter().enumerate().map(item).collect()
     }
 
@@ -83,23 +76,12 @@ impl<'a> Cursor<'a> {
         let Kind::Map(entries) = &self.node.kind else {
             return Vec::new();
         };
-        entries
-            .iter()
-            .map(|e| (e.key.as_str(), e.place, self.child(&e.key, &e.value)))
-            .collect()
+        entries.iter().map(|e| (e.key.as_str(), e.place, self.child(&e.key, &e.value))).collect()
     }
 
     fn child(&self, key: &str, node: &'a Node) -> Self {
-        let path = if self.path.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{}.{key}", self.path)
-        };
-        Self {
-            node,
-            path,
-            report: self.report,
-        }
+        let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
+        Self { node, path, report: self.report }
     }
 
     // Reporting
@@ -143,14 +125,7 @@ impl<'a> Cursor<'a> {
         message: String,
         help: Option<String>,
     ) {
-        self.report.push(Diagnostic {
-            severity,
-            code,
-            message,
-            help,
-            place,
-            path: self.path.clone(),
-        });
+        self.report.push(Diagnostic { severity, code, message, help, place, path: self.path.clone() });
     }
 
     fn wrong_type(&self, wanted: &str) {
@@ -159,11 +134,7 @@ impl<'a> Cursor<'a> {
             .text()
             .filter(|text| text.contains("${") && wanted != "text")
             .map(|_| "variables stand in text only; numbers and truth values are written out".to_owned());
-        self.error_help(
-            code::WRONG_TYPE,
-            format!("expected {wanted}, found {}", self.node.shape()),
-            help,
-        );
+        self.error_help(code::WRONG_TYPE, format!("expected {wanted}, found {}", self.node.shape()), help);
     }
 
     // Single values
@@ -186,21 +157,15 @@ impl<'a> Cursor<'a> {
     }
 
     fn number(&self) -> Option<f64> {
-        self.scalar("a number", |text| {
-            text.parse::<f64>().ok().filter(|n| n.is_finite())
-        })
+        self.scalar("a number", |text| text.parse::<f64>().ok().filter(|n| n.is_finite()))
     }
 
     fn integer(&self) -> Option<i64> {
         /// Beyond this, `f64` no longer holds every whole number.
         const WHOLE: f64 = 9_007_199_254_740_992.0;
         self.scalar("a whole number", |text| {
-            let float = || {
-                text.parse::<f64>()
-                    .ok()
-                    .filter(|n| n.fract() == 0.0 && n.abs() < WHOLE)
-                    .map(|n| n as i64)
-            };
+            let float =
+                || text.parse::<f64>().ok().filter(|n| n.fract() == 0.0 && n.abs() < WHOLE).map(|n| n as i64);
             text.parse::<i64>().ok().or_else(float)
         })
     }
@@ -273,12 +238,10 @@ impl<'a> Cursor<'a> {
 
     /// An optional truth value. `yes/no/on/off` count here, and only here.
     pub(super) fn boolean(&self, key: &str) -> Option<bool> {
-        self.get(key)?.scalar("`true` or `false`", |text| {
-            match text.to_ascii_lowercase().as_str() {
-                "true" | "yes" | "on" => Some(true),
-                "false" | "no" | "off" => Some(false),
-                _ => None,
-            }
+        self.get(key)?.scalar("`true` or `false`", |text| match text.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" => Some(true),
+            "false" | "no" | "off" => Some(false),
+            _ => None,
         })
     }
 
@@ -294,15 +257,9 @@ impl<'a> Cursor<'a> {
         if (least..=most).contains(&value) {
             return Some(value);
         }
-        let bounds = if most == f64::MAX {
-            format!("at least {least}")
-        } else {
-            format!("in {least}..={most}")
-        };
-        at.error(
-            code::BAD_RANGE,
-            format!("`{key}` is {value}; it must be {bounds}"),
-        );
+        let bounds =
+            if most == f64::MAX { format!("at least {least}") } else { format!("in {least}..={most}") };
+        at.error(code::BAD_RANGE, format!("`{key}` is {value}; it must be {bounds}"));
         None
     }
 
@@ -312,8 +269,7 @@ impl<'a> Cursor<'a> {
         if value > 0.0 {
             return Some(value);
         }
-        self.get(key)?
-            .error(code::BAD_RANGE, format!("`{key}` is {value}; it must be above 0"));
+        self.get(key)?.error(code::BAD_RANGE, format!("`{key}` is {value}; it must be above 0"));
         None
     }
 
@@ -324,15 +280,9 @@ impl<'a> Cursor<'a> {
         if (least..=most).contains(&value) {
             return Some(value);
         }
-        let bounds = if most == i64::MAX {
-            format!("at least {least}")
-        } else {
-            format!("in {least}..={most}")
-        };
-        at.error(
-            code::BAD_RANGE,
-            format!("`{key}` is {value}; it must be {bounds}"),
-        );
+        let bounds =
+            if most == i64::MAX { format!("at least {least}") } else { format!("in {least}..={most}") };
+        at.error(code::BAD_RANGE, format!("`{key}` is {value}; it must be {bounds}"));
         None
     }
 
@@ -340,38 +290,28 @@ impl<'a> Cursor<'a> {
     ///
     /// Source: the contract leaves zero values out when it writes a file, so a written 0 is the unset default.
     pub(super) fn count(&self, key: &str) -> Option<u64> {
-        self.integer_in(key, 0, i64::MAX)
-            .and_then(|n| u64::try_from(n).ok())
-            .filter(|n| *n > 0)
+        self.integer_in(key, 0, i64::MAX).and_then(|n| u64::try_from(n).ok()).filter(|n| *n > 0)
     }
 
     /// An optional duration, where zero means "no limit".
     pub(super) fn duration(&self, key: &str) -> Option<Duration> {
         let at = self.get(key)?;
-        at.scalar("a duration such as `30s` or `5m`", quantity::duration)
-            .filter(|d| !d.is_zero())
+        at.scalar("a duration such as `30s` or `5m`", quantity::duration).filter(|d| !d.is_zero())
     }
 
     /// An optional token count.
     pub(super) fn tokens(&self, key: &str) -> Option<u64> {
-        self.get(key)?
-            .scalar("a token count such as `8000` or `32K`", quantity::tokens)
+        self.get(key)?.scalar("a token count such as `8000` or `32K`", quantity::tokens)
     }
 
     /// One of a few words, whatever their case.
     pub(super) fn word<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<T> {
         let at = self.get(key)?;
         let text = at.text()?;
-        let found = words
-            .iter()
-            .find(|(word, _)| word.eq_ignore_ascii_case(text.trim()));
+        let found = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text.trim()));
         if found.is_none() {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            at.error_help(
-                code::BAD_VALUE,
-                format!("`{key}` cannot be `{text}`"),
-                suggest(&text, &known, ""),
-            );
+            at.error_help(code::BAD_VALUE, format!("`{key}` cannot be `{text}`"), suggest(&text, &known, ""));
         }
         found.map(|(_, value)| *value)
     }

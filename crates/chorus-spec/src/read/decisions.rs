@@ -33,16 +33,9 @@ fn decision(
     facts: &Facts,
     answerers: &Answerers<'_>,
 ) -> Decision {
-    let asker = Asker {
-        recipe,
-        decision: &name,
-        role: "candidate",
-    };
-    let model_refs: Vec<ModelRef> = at
-        .items("modelRefs")
-        .iter()
-        .filter_map(|item| model_ref(item, answerers, asker))
-        .collect();
+    let asker = Asker { recipe, decision: &name, role: "candidate" };
+    let model_refs: Vec<ModelRef> =
+        at.items("modelRefs").iter().filter_map(|item| model_ref(item, answerers, asker)).collect();
     let algorithm = algorithms::read(at, &model_refs, answerers, asker);
     let plugins = plugins::read(at);
     check_candidates(at, &algorithm, &plugins, answerers);
@@ -74,9 +67,7 @@ fn model_ref(at: &Cursor<'_>, answerers: &Answerers<'_>, asker: Asker<'_>) -> Op
 /// A decision must come to an answer: by candidates, a panel, a fixed text, or the default model.
 fn check_candidates(at: &Cursor<'_>, algorithm: &Algorithm, plugins: &[Plugin], answerers: &Answerers<'_>) {
     let has_panel = matches!(algorithm, Algorithm::Fusion(settings) if !settings.panel.is_empty());
-    let has_answer = plugins
-        .iter()
-        .any(|plugin| matches!(plugin, Plugin::FastResponse { .. }));
+    let has_answer = plugins.iter().any(|plugin| matches!(plugin, Plugin::FastResponse { .. }));
     // Names that were refused have been reported; a follower would only repeat them.
     let is_written = |keys: &[&str]| at.dig(keys).is_some_and(|it| !it.is_empty_list());
     let panel_is_written = is_written(&["algorithm", "fusion", "analysis_models"]);
@@ -84,10 +75,7 @@ fn check_candidates(at: &Cursor<'_>, algorithm: &Algorithm, plugins: &[Plugin], 
         return;
     }
     if matches!(algorithm, Algorithm::Fusion(_)) {
-        at.error(
-            code::MISSING_KEY,
-            "a Fusion decision needs `analysis_models` or `modelRefs`",
-        );
+        at.error(code::MISSING_KEY, "a Fusion decision needs `analysis_models` or `modelRefs`");
     } else if !answerers.has_default {
         at.error(
             code::MISSING_KEY,

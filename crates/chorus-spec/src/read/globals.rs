@@ -11,10 +11,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// The words of `strategy`.
-pub(super) const STRATEGIES: [(&str, Strategy); 2] = [
-    ("priority", Strategy::Priority),
-    ("confidence", Strategy::Confidence),
-];
+pub(super) const STRATEGIES: [(&str, Strategy); 2] =
+    [("priority", Strategy::Priority), ("confidence", Strategy::Confidence)];
 
 /// Reads `global`.
 pub(super) fn read(root: &Cursor<'_>) -> Global {
@@ -42,17 +40,12 @@ pub(super) fn read(root: &Cursor<'_>) -> Global {
 
 /// The strategy that recipes without one of their own use.
 pub(super) fn strategy(root: &Cursor<'_>) -> Strategy {
-    root.dig(&["global", "router"])
-        .and_then(|at| at.word("strategy", &STRATEGIES))
-        .unwrap_or_default()
+    root.dig(&["global", "router"]).and_then(|at| at.word("strategy", &STRATEGIES)).unwrap_or_default()
 }
 
 fn router(at: &Cursor<'_>, it: &mut Global) {
     if at.word("config_source", &[("file", false), ("kubernetes", true)]) == Some(true) {
-        at.warn(
-            code::NOT_SUPPORTED_YET,
-            "`config_source: kubernetes` is known, not supported yet",
-        );
+        at.warn(code::NOT_SUPPORTED_YET, "`config_source: kubernetes` is known, not supported yet");
     }
     let single = at.string("auto_model_name");
     for name in single.into_iter().chain(at.strings("auto_model_names")) {
@@ -89,9 +82,7 @@ fn catalog(at: &Cursor<'_>, it: &mut Global) {
         if let Some(top_k) = config.integer_in("top_k", 0, i64::from(u32::MAX)) {
             it.embedding_top_k = usize::try_from(top_k).unwrap_or(it.embedding_top_k);
         }
-        let threshold = config
-            .float_in("min_score_threshold", 0.0, 1.0)
-            .or(it.embedding_soft_threshold);
+        let threshold = config.float_in("min_score_threshold", 0.0, 1.0).or(it.embedding_soft_threshold);
         it.embedding_soft_threshold =
             threshold.filter(|_| config.boolean("enable_soft_matching").unwrap_or(true));
     }
@@ -99,9 +90,7 @@ fn catalog(at: &Cursor<'_>, it: &mut Global) {
         prototypes(&complexity, &mut it.complexity_prototypes);
     }
     if let Some(domain) = at.dig(&["modules", "classifier", "domain"]) {
-        it.domain_threshold = domain
-            .float_in("threshold", 0.0, 1.0)
-            .unwrap_or(it.domain_threshold);
+        it.domain_threshold = domain.float_in("threshold", 0.0, 1.0).unwrap_or(it.domain_threshold);
     }
 }
 
@@ -115,11 +104,8 @@ fn prototypes(parent: &Cursor<'_>, it: &mut PrototypeScoring) {
             "examples without prototypes are known, not supported yet: prototypes stay on",
         );
     }
-    let size = |key: &str, default: usize| {
-        at.count(key)
-            .and_then(|n| usize::try_from(n).ok())
-            .unwrap_or(default)
-    };
+    let size =
+        |key: &str, default: usize| at.count(key).and_then(|n| usize::try_from(n).ok()).unwrap_or(default);
     *it = PrototypeScoring {
         cluster_similarity_threshold: at
             .float_in("cluster_similarity_threshold", 0.0, 1.0)
@@ -144,10 +130,7 @@ pub(super) fn reserve(root: &Cursor<'_>, global: &Global) -> Reserved {
             if reserved.lead(name).is_some_and(|other| *other != lead) {
                 let looper = root.dig(&looper).unwrap_or_else(|| root.clone());
                 let at = looper.dig(&[kind, "model_names"]).unwrap_or(looper);
-                at.error(
-                    code::NAME_COLLISION,
-                    format!("`{name}` names both a looper and something else"),
-                );
+                at.error(code::NAME_COLLISION, format!("`{name}` names both a looper and something else"));
             }
             reserved.add(name, lead.clone());
         }
@@ -161,26 +144,17 @@ pub(super) fn listeners(root: &Cursor<'_>) -> Vec<Listener> {
         if at.get("port").is_none() {
             at.missing("port");
         }
-        let address = if at.get("address").is_some() {
-            address(at, "address")?
-        } else {
-            "127.0.0.1".to_owned()
-        };
+        let address =
+            if at.get("address").is_some() { address(at, "address")? } else { "127.0.0.1".to_owned() };
         let port = port(at)?;
         let name = at.string("name").unwrap_or_else(|| format!("http-{port}"));
-        Some(Listener {
-            name,
-            address,
-            port,
-            timeout: at.duration("timeout"),
-        })
+        Some(Listener { name, address, port, timeout: at.duration("timeout") })
     };
     root.items("listeners").iter().filter_map(read).collect()
 }
 
 fn port(at: &Cursor<'_>) -> Option<u16> {
-    at.integer_in("port", 1, i64::from(u16::MAX))
-        .and_then(|port| u16::try_from(port).ok())
+    at.integer_in("port", 1, i64::from(u16::MAX)).and_then(|port| u16::try_from(port).ok())
 }
 
 fn address(parent: &Cursor<'_>, key: &str) -> Option<String> {

@@ -117,15 +117,7 @@ impl Answerers<'_> {
 }
 
 /// The way back, such as "panel of `deep` → `vllm-sr/auto` → recipe `default` → `deep`".
-fn circle(
-    name: &str,
-    lead: &Lead,
-    Asker {
-        recipe,
-        decision,
-        role,
-    }: Asker<'_>,
-) -> String {
+fn circle(name: &str, lead: &Lead, Asker { recipe, decision, role }: Asker<'_>) -> String {
     let back = match lead {
         Lead::Recipe(target) if target == recipe => format!("recipe `{target}` → `{decision}`"),
         Lead::Recipe(target) => format!("recipe `{target}`"),
@@ -146,19 +138,11 @@ impl Facts {
     pub(super) fn gather(routing: &Cursor<'_>) -> Self {
         let mut facts = Self::default();
         for (container, family) in CONTAINERS {
-            for rule in routing
-                .dig(&["signals"])
-                .map(|s| s.items(container))
-                .unwrap_or_default()
-            {
+            for rule in routing.dig(&["signals"]).map(|s| s.items(container)).unwrap_or_default() {
                 facts.add_rule(family, &rule);
             }
         }
-        for mapping in routing
-            .dig(&["projections"])
-            .map(|p| p.items("mappings"))
-            .unwrap_or_default()
-        {
+        for mapping in routing.dig(&["projections"]).map(|p| p.items("mappings")).unwrap_or_default() {
             mapping
                 .items("outputs")
                 .iter()
@@ -177,10 +161,7 @@ impl Facts {
             }
             Family::Domain => {
                 self.add_name(family, rule, "name");
-                let categories = rule
-                    .get("mmlu_categories")
-                    .map(|at| at.elements())
-                    .unwrap_or_default();
+                let categories = rule.get("mmlu_categories").map(|at| at.elements()).unwrap_or_default();
                 categories
                     .iter()
                     .filter_map(|at| at.node().text())
@@ -189,9 +170,7 @@ impl Facts {
             Family::Authz => self.add_name(family, rule, "role"),
             _ => self.add_name(family, rule, "name"),
         }
-        fixed_labels(family)
-            .iter()
-            .for_each(|label| self.add(family, (*label).to_owned()));
+        fixed_labels(family).iter().for_each(|label| self.add(family, (*label).to_owned()));
     }
 
     fn add_name(&mut self, family: Family, at: &Cursor<'_>, key: &str) {
@@ -206,9 +185,7 @@ impl Facts {
 
     /// Whether the family emits that name.
     pub(super) fn has(&self, family: Family, name: &str) -> bool {
-        self.emitted
-            .get(&family)
-            .is_some_and(|names| names.contains(name))
+        self.emitted.get(&family).is_some_and(|names| names.contains(name))
     }
 
     /// Reports the name at `at` if the family does not emit it.
@@ -216,13 +193,7 @@ impl Facts {
         if self.has(family, name) {
             return true;
         }
-        let known: Vec<&str> = self
-            .emitted
-            .get(&family)
-            .into_iter()
-            .flatten()
-            .map(String::as_str)
-            .collect();
+        let known: Vec<&str> = self.emitted.get(&family).into_iter().flatten().map(String::as_str).collect();
         let forms: Vec<String> = known
             .iter()
             .filter(|k| k.strip_prefix(name).is_some_and(|t| t.starts_with(':')))
@@ -231,16 +202,9 @@ impl Facts {
         let help = if forms.is_empty() {
             suggest(name, &known, &format!("no {family} is declared in this recipe"))
         } else {
-            Some(format!(
-                "`{name}` by itself never occurs; write {}",
-                forms.join(", ")
-            ))
+            Some(format!("`{name}` by itself never occurs; write {}", forms.join(", ")))
         };
-        at.error_help(
-            code::UNKNOWN_REFERENCE,
-            format!("no {family} emits `{name}`"),
-            help,
-        );
+        at.error_help(code::UNKNOWN_REFERENCE, format!("no {family} emits `{name}`"), help);
         false
     }
 }
@@ -253,12 +217,7 @@ fn peek(at: &Cursor<'_>, key: &str) -> Option<String> {
 fn fixed_labels(family: Family) -> &'static [&'static str] {
     match family {
         Family::FactCheck => &["needs_fact_check", "no_fact_check_needed"],
-        Family::UserFeedback => &[
-            "satisfied",
-            "need_clarification",
-            "wrong_answer",
-            "want_different",
-        ],
+        Family::UserFeedback => &["satisfied", "need_clarification", "wrong_answer", "want_different"],
         Family::Modality => &["AR", "DIFFUSION", "BOTH"],
         _ => &[],
     }

@@ -19,10 +19,7 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
 }
 
 fn fold(word: &str) -> String {
-    word.chars()
-        .filter(|c| !matches!(c, '_' | '-' | ' '))
-        .flat_map(char::to_lowercase)
-        .collect()
+    word.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
 }
 
 /// "did you mean …" when one is near, else the list of what there is.
@@ -33,11 +30,7 @@ pub(super) fn suggest(word: &str, known: &[&str], none: &str) -> Option<String> 
     if known.is_empty() {
         return Some(none.to_owned());
     }
-    let shown: Vec<String> = known
-        .iter()
-        .take(SHOWN_NAMES)
-        .map(|name| format!("`{name}`"))
-        .collect();
+    let shown: Vec<String> = known.iter().take(SHOWN_NAMES).map(|name| format!("`{name}`")).collect();
     let more = if known.len() > SHOWN_NAMES { ", …" } else { "" };
     Some(format!("there is {}{more}", shown.join(", ")))
 }

@@ -15,11 +15,7 @@ use std::collections::BTreeSet;
 /// Reads the `plugins` of a decision.
 pub(super) fn read(decision: &Cursor<'_>) -> Vec<Plugin> {
     let mut seen = BTreeSet::new();
-    decision
-        .items("plugins")
-        .iter()
-        .filter_map(|at| plugin(at, &mut seen))
-        .collect()
+    decision.items("plugins").iter().filter_map(|at| plugin(at, &mut seen)).collect()
 }
 
 fn plugin(at: &Cursor<'_>, seen: &mut BTreeSet<String>) -> Option<Plugin> {
@@ -28,18 +24,11 @@ fn plugin(at: &Cursor<'_>, seen: &mut BTreeSet<String>) -> Option<Plugin> {
     let named = at.get("type")?;
     if !knows_plugin(kind) {
         let help = suggest(kind, &plugin_kinds(), "");
-        named.error_help(
-            code::BAD_VALUE,
-            format!("`{written}` is not a type of plugin"),
-            help,
-        );
+        named.error_help(code::BAD_VALUE, format!("`{written}` is not a type of plugin"), help);
         return None;
     }
     if !seen.insert(kind.to_owned()) {
-        named.error(
-            code::DUPLICATE_NAME,
-            format!("a second `{kind}` plugin stands in this decision"),
-        );
+        named.error(code::DUPLICATE_NAME, format!("a second `{kind}` plugin stands in this decision"));
         return None;
     }
     let configuration = at.get("configuration");
@@ -50,34 +39,23 @@ fn plugin(at: &Cursor<'_>, seen: &mut BTreeSet<String>) -> Option<Plugin> {
     match kind {
         "system_prompt" => system_prompt(&at.needed("configuration")?),
         "header_mutation" => header_mutation(&at.needed("configuration")?),
-        "fast_response" => Some(Plugin::FastResponse {
-            message: at.needed("configuration")?.required("message")?,
-        }),
+        "fast_response" => {
+            Some(Plugin::FastResponse { message: at.needed("configuration")?.required("message")? })
+        }
         "request_params" => Some(request_params(&at.needed("configuration")?)),
         "tools" => Some(tools(&at.needed("configuration")?)),
         _ => {
-            named.warn(
-                code::NOT_SUPPORTED_YET,
-                format!("the plugin `{kind}` is known, not supported yet"),
-            );
-            Some(Plugin::Unsupported {
-                kind: kind.to_owned(),
-                place: at.place(),
-            })
+            named.warn(code::NOT_SUPPORTED_YET, format!("the plugin `{kind}` is known, not supported yet"));
+            Some(Plugin::Unsupported { kind: kind.to_owned(), place: at.place() })
         }
     }
 }
 
 fn system_prompt(at: &Cursor<'_>) -> Option<Plugin> {
-    const MODES: [(&str, SystemPromptMode); 2] = [
-        ("replace", SystemPromptMode::Replace),
-        ("insert", SystemPromptMode::Insert),
-    ];
+    const MODES: [(&str, SystemPromptMode); 2] =
+        [("replace", SystemPromptMode::Replace), ("insert", SystemPromptMode::Insert)];
     let mode = at.word("mode", &MODES).unwrap_or_default();
-    Some(Plugin::SystemPrompt(SystemPrompt {
-        text: at.required("system_prompt")?,
-        mode,
-    }))
+    Some(Plugin::SystemPrompt(SystemPrompt { text: at.required("system_prompt")?, mode }))
 }
 
 fn header_mutation(at: &Cursor<'_>) -> Option<Plugin> {
@@ -129,22 +107,11 @@ fn tools(at: &Cursor<'_>) -> Plugin {
     let mode = at.word("mode", &MODES).unwrap_or_default();
     let strip_tool_history = at.boolean("strip_tool_history").unwrap_or(false);
     if strip_tool_history && mode != ToolsMode::None {
-        at.warn(
-            code::UNUSED,
-            "`strip_tool_history` has an effect with `mode: none` only",
-        );
+        at.warn(code::UNUSED, "`strip_tool_history` has an effect with `mode: none` only");
     }
     let (allow, block) = (at.strings("allow_tools"), at.strings("block_tools"));
     if mode != ToolsMode::Filtered && !(allow.is_empty() && block.is_empty()) {
-        at.warn(
-            code::UNUSED,
-            "`allow_tools` and `block_tools` have an effect with `mode: filtered` only",
-        );
+        at.warn(code::UNUSED, "`allow_tools` and `block_tools` have an effect with `mode: filtered` only");
     }
-    Plugin::Tools(ToolsPlugin {
-        mode,
-        allow,
-        block,
-        strip_tool_history,
-    })
+    Plugin::Tools(ToolsPlugin { mode, allow, block, strip_tool_history })
 }

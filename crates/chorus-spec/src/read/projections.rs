@@ -22,19 +22,12 @@ pub(super) fn read(routing: &Cursor<'_>, facts: &Facts) -> Projections {
     let Some(at) = routing.get("projections") else {
         return Projections::default();
     };
-    let score_names: BTreeSet<String> = at
-        .items("scores")
-        .iter()
-        .filter_map(|s| s.get("name")?.node().text().map(str::to_owned))
-        .collect();
+    let score_names: BTreeSet<String> =
+        at.items("scores").iter().filter_map(|s| s.get("name")?.node().text().map(str::to_owned)).collect();
     let partitions = partitions(&at, facts);
     let mappings = mappings(&at, &score_names);
     let scores = scores(&at, facts, &score_names);
-    Projections {
-        partitions,
-        scores: sorted(&at, scores, &mappings),
-        mappings,
-    }
+    Projections { partitions, scores: sorted(&at, scores, &mappings), mappings }
 }
 
 fn partitions(at: &Cursor<'_>, facts: &Facts) -> Vec<Partition> {
@@ -42,11 +35,8 @@ fn partitions(at: &Cursor<'_>, facts: &Facts) -> Vec<Partition> {
     let read = |item: &Cursor<'_>| {
         let name = item.required("name")?;
         let semantics = semantics(item);
-        let members: Vec<SignalKey> = item
-            .items("members")
-            .iter()
-            .filter_map(|member| self::member(member, facts))
-            .collect();
+        let members: Vec<SignalKey> =
+            item.items("members").iter().filter_map(|member| self::member(member, facts)).collect();
         if item.items("members").is_empty() {
             item.missing("members");
         }
@@ -55,22 +45,13 @@ fn partitions(at: &Cursor<'_>, facts: &Facts) -> Vec<Partition> {
             let text = default.text()?;
             let found = members.iter().find(|key| key.name == text).cloned();
             if found.is_none() {
-                default.error(
-                    code::UNKNOWN_REFERENCE,
-                    format!("`{text}` is not a member of this partition"),
-                );
+                default.error(code::UNKNOWN_REFERENCE, format!("`{text}` is not a member of this partition"));
             }
             found
         });
         let is_new = unique(&mut seen, item, "partition", &name);
-        Some(Partition {
-            name,
-            semantics: semantics?,
-            members,
-            default,
-            place: item.place(),
-        })
-        .filter(|_| is_new)
+        Some(Partition { name, semantics: semantics?, members, default, place: item.place() })
+            .filter(|_| is_new)
     };
     at.items("partitions").iter().filter_map(read).collect()
 }
@@ -87,15 +68,9 @@ fn semantics(item: &Cursor<'_>) -> Option<PartitionSemantics> {
 /// A member is written as a bare name; it belongs to the one family that has it.
 fn member(at: &Cursor<'_>, facts: &Facts) -> Option<SignalKey> {
     let name = at.text()?;
-    match (
-        facts.has(Family::Domain, &name),
-        facts.has(Family::Embedding, &name),
-    ) {
+    match (facts.has(Family::Domain, &name), facts.has(Family::Embedding, &name)) {
         (true, true) => {
-            at.error(
-                code::BAD_VALUE,
-                format!("`{name}` is both a domain and an embedding rule; rename one"),
-            );
+            at.error(code::BAD_VALUE, format!("`{name}` is both a domain and an embedding rule; rename one"));
             None
         }
         (true, false) => Some(SignalKey::new(Family::Domain, name)),
@@ -122,10 +97,7 @@ fn check_members(item: &Cursor<'_>, members: &[SignalKey], taken: &mut BTreeSet<
     }
     for key in members {
         if !taken.insert(key.to_string()) {
-            item.error(
-                code::DUPLICATE_NAME,
-                format!("`{key}` is already a member of a partition"),
-            );
+            item.error(code::DUPLICATE_NAME, format!("`{key}` is already a member of a partition"));
         }
     }
 }
@@ -135,21 +107,13 @@ fn scores(at: &Cursor<'_>, facts: &Facts, names: &BTreeSet<String>) -> Vec<Score
     let read = |item: &Cursor<'_>| {
         let name = item.required("name")?;
         item.word("method", &[("weighted_sum", ())]);
-        let inputs: Vec<ScoreInput> = item
-            .items("inputs")
-            .iter()
-            .filter_map(|input| score_input(input, facts, names))
-            .collect();
+        let inputs: Vec<ScoreInput> =
+            item.items("inputs").iter().filter_map(|input| score_input(input, facts, names)).collect();
         if item.items("inputs").is_empty() {
             item.missing("inputs");
         }
         let is_new = unique(&mut seen, item, "score", &name);
-        Some(Score {
-            name,
-            inputs,
-            place: item.place(),
-        })
-        .filter(|_| is_new)
+        Some(Score { name, inputs, place: item.place() }).filter(|_| is_new)
     };
     at.items("scores").iter().filter_map(read).collect()
 }
@@ -178,10 +142,7 @@ fn score_input(at: &Cursor<'_>, facts: &Facts, scores: &BTreeSet<String>) -> Opt
     };
     let value = match (&source, wanted) {
         (InputSource::Signal(_), Some(Wanted::Score)) => {
-            at.error(
-                code::BAD_VALUE,
-                "`value_source: score` needs a score or a knowledge base's metric",
-            );
+            at.error(code::BAD_VALUE, "`value_source: score` needs a score or a knowledge base's metric");
             return None;
         }
         (InputSource::Signal(_), Some(Wanted::Confidence)) => ValueSource::Confidence,
@@ -193,11 +154,7 @@ fn score_input(at: &Cursor<'_>, facts: &Facts, scores: &BTreeSet<String>) -> Opt
             return None;
         }
     };
-    Some(ScoreInput {
-        source,
-        weight: weight?,
-        value,
-    })
+    Some(ScoreInput { source, weight: weight?, value })
 }
 
 fn input_source(
@@ -208,10 +165,7 @@ fn input_source(
 ) -> Option<InputSource> {
     let kind = at.needed("type")?;
     if kind.node().text() == Some("kb_metric") {
-        return Some(InputSource::KbMetric {
-            kb: at.required("kb")?,
-            metric: at.required("metric")?,
-        });
+        return Some(InputSource::KbMetric { kb: at.required("kb")?, metric: at.required("metric")? });
     }
     let family = rules::family(&kind)?;
     let name = at.required("name")?;
@@ -220,48 +174,29 @@ fn input_source(
         return Some(InputSource::Score(name));
     }
     let at_name = at.get("name")?;
-    facts
-        .demand(&at_name, family, &name)
-        .then(|| InputSource::Signal(SignalKey::new(family, name)))
+    facts.demand(&at_name, family, &name).then(|| InputSource::Signal(SignalKey::new(family, name)))
 }
 
 fn mappings(at: &Cursor<'_>, scores: &BTreeSet<String>) -> Vec<Mapping> {
-    const METHODS: [(&str, MappingMethod); 2] = [
-        ("threshold_bands", MappingMethod::ThresholdBands),
-        ("multi_emit", MappingMethod::MultiEmit),
-    ];
+    const METHODS: [(&str, MappingMethod); 2] =
+        [("threshold_bands", MappingMethod::ThresholdBands), ("multi_emit", MappingMethod::MultiEmit)];
     let (mut seen, mut outputs_seen) = (BTreeSet::new(), BTreeSet::new());
     let read = |item: &Cursor<'_>| {
         let name = item.required("name")?;
         let source = item.required("source");
-        if let Some((at, source)) = item
-            .get("source")
-            .zip(source.as_ref())
-            .filter(|(_, s)| !scores.contains(*s))
+        if let Some((at, source)) =
+            item.get("source").zip(source.as_ref()).filter(|(_, s)| !scores.contains(*s))
         {
             let known: Vec<&str> = scores.iter().map(String::as_str).collect();
             let help = suggest(source, &known, "declare it under `projections.scores`");
-            at.error_help(
-                code::UNKNOWN_REFERENCE,
-                format!("no score is named `{source}`"),
-                help,
-            );
+            at.error_help(code::UNKNOWN_REFERENCE, format!("no score is named `{source}`"), help);
         }
-        let method = item
-            .word("method", &METHODS)
-            .unwrap_or(MappingMethod::ThresholdBands);
+        let method = item.word("method", &METHODS).unwrap_or(MappingMethod::ThresholdBands);
         let outputs = outputs(item, method, &mut outputs_seen);
         let is_new = unique(&mut seen, item, "mapping", &name);
         let calibration = calibration(item);
-        Some(Mapping {
-            name,
-            source: source?,
-            method,
-            calibration,
-            outputs,
-            place: item.place(),
-        })
-        .filter(|_| is_new)
+        Some(Mapping { name, source: source?, method, calibration, outputs, place: item.place() })
+            .filter(|_| is_new)
     };
     at.items("mappings").iter().filter_map(read).collect()
 }
@@ -269,9 +204,7 @@ fn mappings(at: &Cursor<'_>, scores: &BTreeSet<String>) -> Vec<Mapping> {
 fn calibration(item: &Cursor<'_>) -> Option<Calibration> {
     let at = item.get("calibration")?;
     at.word("method", &[("sigmoid_distance", ())]);
-    Some(Calibration {
-        slope: at.positive("slope").unwrap_or(SLOPE),
-    })
+    Some(Calibration { slope: at.positive("slope").unwrap_or(SLOPE) })
 }
 
 fn outputs(item: &Cursor<'_>, method: MappingMethod, seen: &mut BTreeSet<String>) -> Vec<MappingOutput> {
@@ -281,15 +214,9 @@ fn outputs(item: &Cursor<'_>, method: MappingMethod, seen: &mut BTreeSet<String>
         let band = at.bounds();
         let shadow = outputs.iter().find(|earlier| covers(&earlier.band, &band));
         if let Some(earlier) = shadow.filter(|_| method == MappingMethod::ThresholdBands) {
-            let message = format!(
-                "`{}` takes every score of `{name}`, so `{name}` never matches",
-                earlier.name
-            );
-            at.warn_help(
-                code::NEVER_MATCHES,
-                message,
-                "the first band that holds the score wins".to_owned(),
-            );
+            let message =
+                format!("`{}` takes every score of `{name}`, so `{name}` never matches", earlier.name);
+            at.warn_help(code::NEVER_MATCHES, message, "the first band that holds the score wins".to_owned());
         }
         if unique(seen, &at, "mapping output", &name) {
             outputs.push(MappingOutput { name, band });
@@ -337,28 +264,16 @@ fn sorted(at: &Cursor<'_>, scores: Vec<Score>, mappings: &[Mapping]) -> Vec<Scor
     };
     let needs: Vec<Vec<usize>> = scores
         .iter()
-        .map(|score| {
-            score
-                .inputs
-                .iter()
-                .filter_map(|input| behind(&input.source))
-                .collect()
-        })
+        .map(|score| score.inputs.iter().filter_map(|input| behind(&input.source)).collect())
         .collect();
     match order(&needs) {
         Ok(order) => {
             let mut slots: Vec<Option<Score>> = scores.into_iter().map(Some).collect();
-            order
-                .into_iter()
-                .filter_map(|index| slots.get_mut(index)?.take())
-                .collect()
+            order.into_iter().filter_map(|index| slots.get_mut(index)?.take()).collect()
         }
         Err(circle) => {
-            let names: Vec<&str> = circle
-                .iter()
-                .filter_map(|i| scores.get(*i))
-                .map(|s| s.name.as_str())
-                .collect();
+            let names: Vec<&str> =
+                circle.iter().filter_map(|i| scores.get(*i)).map(|s| s.name.as_str()).collect();
             let first = at
                 .items("scores")
                 .into_iter()

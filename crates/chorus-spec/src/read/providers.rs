@@ -103,37 +103,22 @@ fn reasoning_families(defaults: &Cursor<'_>) -> BTreeMap<String, ReasoningFamily
     const KINDS: [(&str, ReasoningKind); 3] = [
         ("chat_template_kwargs", ReasoningKind::ChatTemplateKwargs),
         ("reasoning_effort", ReasoningKind::ReasoningEffort),
-        (
-            "top_level_reasoning_effort",
-            ReasoningKind::TopLevelReasoningEffort,
-        ),
+        ("top_level_reasoning_effort", ReasoningKind::TopLevelReasoningEffort),
     ];
-    let entries = defaults
-        .get("reasoning_families")
-        .map(|at| at.entries())
-        .unwrap_or_default();
+    let entries = defaults.get("reasoning_families").map(|at| at.entries()).unwrap_or_default();
     let family = |at: &Cursor<'_>| {
         let kind = at.needed("type").and_then(|_| at.word("type", &KINDS));
         let parameter = at.required("parameter");
-        Some(ReasoningFamily {
-            kind: kind?,
-            parameter: parameter?,
-        })
+        Some(ReasoningFamily { kind: kind?, parameter: parameter? })
     };
-    entries
-        .iter()
-        .filter_map(|(name, _, at)| Some(((*name).to_owned(), family(at)?)))
-        .collect()
+    entries.iter().filter_map(|(name, _, at)| Some(((*name).to_owned(), family(at)?))).collect()
 }
 
 // Cards
 
 fn cards<'a>(root: &Cursor<'a>) -> BTreeMap<String, (Cursor<'a>, ModelCard)> {
     let mut seen = BTreeSet::new();
-    let items = root
-        .get("routing")
-        .map(|routing| routing.items("modelCards"))
-        .unwrap_or_default();
+    let items = root.get("routing").map(|routing| routing.items("modelCards")).unwrap_or_default();
     let mut cards = BTreeMap::new();
     for at in items {
         let Some(name) = at.required("name") else { continue };
@@ -156,9 +141,7 @@ fn card(at: &Cursor<'_>) -> ModelCard {
         capabilities: at.strings("capabilities"),
         param_size: at.string("param_size"),
         quality_score: at.float_in("quality_score", 0.0, 1.0),
-        modality: at
-            .word("modality", &MODALITIES.map(|word| (word, word)))
-            .map(str::to_owned),
+        modality: at.word("modality", &MODALITIES.map(|word| (word, word))).map(str::to_owned),
         tags: at.strings("tags"),
     }
 }
@@ -174,32 +157,15 @@ fn model(
     const FORMATS: [(&str, ApiFormat); 2] =
         [("openai", ApiFormat::OpenAi), ("anthropic", ApiFormat::Anthropic)];
     let api_format = at.word("api_format", &FORMATS).unwrap_or_default();
-    if let Some(format) = at
-        .get("api_format")
-        .filter(|_| api_format == ApiFormat::Anthropic)
-    {
-        format.warn(
-            code::NOT_SUPPORTED_YET,
-            "`api_format: anthropic` is known, not supported yet",
-        );
+    if let Some(format) = at.get("api_format").filter(|_| api_format == ApiFormat::Anthropic) {
+        format.warn(code::NOT_SUPPORTED_YET, "`api_format: anthropic` is known, not supported yet");
     }
     let reasoning_family = at.string("reasoning_family");
-    if let Some(family) = reasoning_family
-        .as_ref()
-        .filter(|family| !families.contains_key(*family))
-    {
+    if let Some(family) = reasoning_family.as_ref().filter(|family| !families.contains_key(*family)) {
         let known: Vec<&str> = families.keys().map(String::as_str).collect();
-        let help = suggest(
-            family,
-            &known,
-            "declare it under `providers.defaults.reasoning_families`",
-        );
+        let help = suggest(family, &known, "declare it under `providers.defaults.reasoning_families`");
         let place = at.get("reasoning_family").unwrap_or_else(|| at.clone());
-        place.error_help(
-            code::UNKNOWN_REFERENCE,
-            format!("no reasoning family is named `{family}`"),
-            help,
-        );
+        place.error_help(code::UNKNOWN_REFERENCE, format!("no reasoning family is named `{family}`"), help);
     }
     let written = at.items("backend_refs");
     let mut seen = BTreeSet::new();
@@ -210,11 +176,7 @@ fn model(
         .collect();
     if written.is_empty() {
         let help = "add `backend_refs` with an `endpoint`, a `base_url`, or `type: local`".to_owned();
-        at.error_help(
-            code::MISSING_KEY,
-            format!("the model `{name}` has no backend"),
-            help,
-        );
+        at.error_help(code::MISSING_KEY, format!("the model `{name}` has no backend"), help);
     }
     let model = Model {
         id: ModelId::new(name),
@@ -243,10 +205,7 @@ fn pricing(model: &Cursor<'_>) -> Pricing {
         let dollars = at.float(key)?;
         let micro = quantity::micro_usd(dollars);
         if let Some(at) = at.get(key).filter(|_| micro.is_none()) {
-            at.error(
-                code::BAD_RANGE,
-                format!("`{key}` is {dollars}; a price is at least 0"),
-            );
+            at.error(code::BAD_RANGE, format!("`{key}` is {dollars}; a price is at least 0"));
         }
         micro
     };
@@ -260,41 +219,24 @@ fn pricing(model: &Cursor<'_>) -> Pricing {
 // Backends
 
 fn backend(at: &Cursor<'_>, index: usize, seen: &mut BTreeSet<String>) -> Option<Backend> {
-    let name = at.string("name").unwrap_or_else(|| {
-        if index == 0 {
-            "primary".to_owned()
-        } else {
-            format!("backend-{}", index + 1)
-        }
-    });
+    let name = at
+        .string("name")
+        .unwrap_or_else(|| if index == 0 { "primary".to_owned() } else { format!("backend-{}", index + 1) });
     unique(seen, at, "backend of this model", &name);
-    let weight = at
-        .integer_in("weight", 1, i64::from(u32::MAX))
-        .and_then(|n| u32::try_from(n).ok())
-        .unwrap_or(1);
-    let is_local = at
-        .get("type")
-        .is_some_and(|kind| kind.node().text() == Some("local"));
+    let weight =
+        at.integer_in("weight", 1, i64::from(u32::MAX)).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
+    let is_local = at.get("type").is_some_and(|kind| kind.node().text() == Some("local"));
     let endpoint = if is_local { local(at) } else { http(at) };
-    Some(Backend {
-        name,
-        endpoint: endpoint?,
-        weight,
-    })
+    Some(Backend { name, endpoint: endpoint?, weight })
 }
 
 fn local(at: &Cursor<'_>) -> Option<Endpoint> {
     for key in ["endpoint", "base_url", "api_key", "api_key_env", "chat_path"] {
         if let Some(idle) = at.get(key) {
-            idle.warn(
-                code::UNUSED,
-                format!("`{key}` has no effect beside `type: local`"),
-            );
+            idle.warn(code::UNUSED, format!("`{key}` has no effect beside `type: local`"));
         }
     }
-    Some(Endpoint::Local {
-        model: at.required("model")?,
-    })
+    Some(Endpoint::Local { model: at.required("model")? })
 }
 
 fn http(at: &Cursor<'_>) -> Option<Endpoint> {
@@ -305,28 +247,18 @@ fn http(at: &Cursor<'_>) -> Option<Endpoint> {
         );
     }
     let (base_url, path) = address(at)?;
-    let auth_header = at
-        .string("auth_header")
-        .unwrap_or_else(|| "Authorization".to_owned());
+    let auth_header = at.string("auth_header").unwrap_or_else(|| "Authorization".to_owned());
     let is_usual = auth_header.eq_ignore_ascii_case("authorization");
-    let auth_prefix = at.string("auth_prefix").unwrap_or_else(|| {
-        if is_usual {
-            "Bearer".to_owned()
-        } else {
-            String::new()
-        }
-    });
+    let auth_prefix = at
+        .string("auth_prefix")
+        .unwrap_or_else(|| if is_usual { "Bearer".to_owned() } else { String::new() });
     let headers = at.get("extra_headers").map(|at| at.entries()).unwrap_or_default();
     let extra_headers = headers
         .iter()
         .filter_map(|(name, _, value)| Some(((*name).to_owned(), Template::new(value.text()?))))
         .collect();
     let chat_path = at.string("chat_path").unwrap_or_else(|| path.to_owned());
-    let chat_path = if chat_path.starts_with('/') {
-        chat_path
-    } else {
-        format!("/{chat_path}")
-    };
+    let chat_path = if chat_path.starts_with('/') { chat_path } else { format!("/{chat_path}") };
     let api_key = api_key(at);
     Some(Endpoint::Http {
         base_url: Template::new(base_url),
@@ -340,9 +272,7 @@ fn http(at: &Cursor<'_>) -> Option<Endpoint> {
 
 /// The base and the path of chat completions below it.
 fn address(at: &Cursor<'_>) -> Option<(String, &'static str)> {
-    let protocol = at
-        .word("protocol", &[("http", "http"), ("https", "https")])
-        .unwrap_or("http");
+    let protocol = at.word("protocol", &[("http", "http"), ("https", "https")]).unwrap_or("http");
     match (at.get("base_url"), at.get("endpoint")) {
         (Some(base), endpoint) => {
             if let Some(idle) = endpoint {
@@ -350,20 +280,14 @@ fn address(at: &Cursor<'_>) -> Option<(String, &'static str)> {
             }
             let url = base.text()?;
             if !(url.starts_with("http://") || url.starts_with("https://") || url.starts_with("${")) {
-                base.error(
-                    code::BAD_VALUE,
-                    "`base_url` must begin with `http://` or `https://`",
-                );
+                base.error(code::BAD_VALUE, "`base_url` must begin with `http://` or `https://`");
                 return None;
             }
             Some((url.trim_end_matches('/').to_owned(), "/chat/completions"))
         }
         (None, Some(endpoint)) => {
             let text = endpoint.text()?;
-            let port = text
-                .rsplit_once(':')
-                .map(|(_, port)| port)
-                .filter(|port| !port.ends_with(']'));
+            let port = text.rsplit_once(':').map(|(_, port)| port).filter(|port| !port.ends_with(']'));
             let bad_port = port.is_some_and(|port| !port.contains('}') && port.parse::<u16>().is_err());
             if text.contains(['/', ' ']) || text.is_empty() || bad_port {
                 let help = "for a whole URL write `base_url`".to_owned();
@@ -387,11 +311,7 @@ fn api_key(at: &Cursor<'_>) -> Option<Secret> {
         let text = key.text()?;
         if !is_variable(&text) {
             let help = "set `api_key_env` to the name of an environment variable".to_owned();
-            key.warn_help(
-                code::LITERAL_SECRET,
-                "a credential is written into the file",
-                help,
-            );
+            key.warn_help(code::LITERAL_SECRET, "a credential is written into the file", help);
         }
         if let Some(idle) = at.get("api_key_env") {
             idle.warn(code::UNUSED, "`api_key_env` has no effect beside `api_key`");
@@ -402,10 +322,7 @@ fn api_key(at: &Cursor<'_>) -> Option<Secret> {
     let name = variable.text()?;
     if !is_variable_name(&name) {
         // The text is not shown: it may be the credential itself.
-        variable.error(
-            code::BAD_VALUE,
-            "`api_key_env` takes the bare name of an environment variable",
-        );
+        variable.error(code::BAD_VALUE, "`api_key_env` takes the bare name of an environment variable");
         return None;
     }
     Some(Secret::new(format!("${{{name}}}")))

@@ -16,9 +16,7 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (number, tail) = rest.split_at(digits);
-        let letters = tail
-            .find(|c: char| !c.is_ascii_alphabetic())
-            .unwrap_or(tail.len());
+        let letters = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
         let (unit, tail) = tail.split_at(letters);
         let scale = match unit {
             "ms" => 0.001,
@@ -54,9 +52,7 @@ pub(super) fn tokens(text: &str) -> Option<u64> {
 
 /// Dollars as micro-dollars, half up. `None` when negative or absurd (above a billion dollars).
 pub(super) fn micro_usd(dollars: f64) -> Option<u64> {
-    (0.0..=1e9)
-        .contains(&dollars)
-        .then(|| (dollars * 1e6).round() as u64)
+    (0.0..=1e9).contains(&dollars).then(|| (dollars * 1e6).round() as u64)
 }
 
 #[cfg(test)]
@@ -82,14 +78,9 @@ mod tests {
 
     #[test]
     fn token_counts_use_thousands() {
-        for (text, count) in [
-            ("0", 0),
-            ("7999", 7999),
-            ("8K", 8000),
-            ("16k", 16_000),
-            ("1M", 1_000_000),
-            ("1.5K", 1500),
-        ] {
+        for (text, count) in
+            [("0", 0), ("7999", 7999), ("8K", 8000), ("16k", 16_000), ("1M", 1_000_000), ("1.5K", 1500)]
+        {
             assert_eq!(tokens(text), Some(count), "{text}");
         }
         for text in ["", "K", "-1", "12G", "nanK", "1e99M"] {
@@ -99,13 +90,9 @@ mod tests {
 
     #[test]
     fn prices_round_half_up() {
-        for (dollars, micro) in [
-            (0.0, 0),
-            (0.5, 500_000),
-            (0.000_000_5, 1),
-            (0.000_000_4, 0),
-            (7.2, 7_200_000),
-        ] {
+        for (dollars, micro) in
+            [(0.0, 0), (0.5, 500_000), (0.000_000_5, 1), (0.000_000_4, 0), (7.2, 7_200_000)]
+        {
             assert_eq!(micro_usd(dollars), Some(micro), "{dollars}");
         }
         assert_eq!(micro_usd(-0.1), None);

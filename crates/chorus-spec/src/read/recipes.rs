@@ -23,36 +23,24 @@ pub(super) fn read(root: &Cursor<'_>, strategy: Strategy, answerers: &Answerers<
         if unique(&mut seen, &at, "recipe", &name) {
             let mut recipe = match at.get("routing") {
                 Some(routing) => recipe(&routing, &name, strategy, answerers),
-                None => Recipe {
-                    strategy,
-                    ..Recipe::default()
-                },
+                None => Recipe { strategy, ..Recipe::default() },
             };
             recipe.description = at.string("description").unwrap_or_default();
             recipe.name = name;
             named.push(recipe);
         }
     }
-    let top = root
-        .get("routing")
-        .map(|routing| recipe(&routing, DEFAULT, strategy, answerers));
-    let top_has_policy = top
-        .as_ref()
-        .is_some_and(|recipe| !(recipe.decisions.is_empty() && recipe.signals.is_empty()));
+    let top = root.get("routing").map(|routing| recipe(&routing, DEFAULT, strategy, answerers));
+    let top_has_policy =
+        top.as_ref().is_some_and(|recipe| !(recipe.decisions.is_empty() && recipe.signals.is_empty()));
     let explicit = named.iter().position(|recipe| recipe.name == DEFAULT);
     if top_has_policy && explicit.is_some() {
         let message = "`default` is the top-level `routing`; a recipe of that name stands beside it";
-        root.get("recipes")
-            .unwrap_or_else(|| root.clone())
-            .error(code::DUPLICATE_NAME, message);
+        root.get("recipes").unwrap_or_else(|| root.clone()).error(code::DUPLICATE_NAME, message);
     }
     let first = match explicit {
         Some(index) => named.remove(index),
-        None => top.unwrap_or_else(|| Recipe {
-            name: DEFAULT.to_owned(),
-            strategy,
-            ..Recipe::default()
-        }),
+        None => top.unwrap_or_else(|| Recipe { name: DEFAULT.to_owned(), strategy, ..Recipe::default() }),
     };
     std::iter::once(first).chain(named).collect()
 }
@@ -83,10 +71,7 @@ pub(super) fn entrypoints(root: &Cursor<'_>, reserved: &mut Reserved) -> Vec<Ent
             continue;
         };
         if recipe != DEFAULT && !recipes.contains(&recipe) {
-            let known: Vec<&str> = [DEFAULT]
-                .into_iter()
-                .chain(recipes.iter().map(String::as_str))
-                .collect();
+            let known: Vec<&str> = [DEFAULT].into_iter().chain(recipes.iter().map(String::as_str)).collect();
             let named = at.get("recipe").unwrap_or_else(|| at.clone());
             named.error_help(
                 code::UNKNOWN_REFERENCE,
@@ -96,21 +81,13 @@ pub(super) fn entrypoints(root: &Cursor<'_>, reserved: &mut Reserved) -> Vec<Ent
         }
         for (index, name) in model_names.iter().enumerate() {
             if reserved.lead(name).is_some() {
-                let item = at
-                    .items("model_names")
-                    .into_iter()
-                    .nth(index)
-                    .unwrap_or_else(|| at.clone());
+                let item = at.items("model_names").into_iter().nth(index).unwrap_or_else(|| at.clone());
                 let message = format!("`{name}` is already an automatic name, a looper or an entrypoint");
                 item.error(code::NAME_COLLISION, message);
             }
             reserved.add(name, Lead::Recipe(recipe.clone()));
         }
-        entrypoints.push(Entrypoint {
-            model_names,
-            recipe,
-            place: at.place(),
-        });
+        entrypoints.push(Entrypoint { model_names, recipe, place: at.place() });
     }
     entrypoints
 }

@@ -20,19 +20,13 @@ pub(super) fn optional(parent: &Cursor<'_>, key: &str, facts: &Facts) -> Option<
     if at.is_empty_map() {
         return None;
     }
-    if is_last_resort(&at) {
-        Some(Condition::And(Vec::new()))
-    } else {
-        node(&at, facts)
-    }
+    if is_last_resort(&at) { Some(Condition::And(Vec::new())) } else { node(&at, facts) }
 }
 
 fn is_last_resort(at: &Cursor<'_>) -> bool {
-    let is_and = at.get("operator").is_some_and(|it| {
-        it.node()
-            .text()
-            .is_some_and(|word| word.eq_ignore_ascii_case("and"))
-    });
+    let is_and = at
+        .get("operator")
+        .is_some_and(|it| it.node().text().is_some_and(|word| word.eq_ignore_ascii_case("and")));
     let is_empty = at.get("conditions").is_none_or(|it| it.is_empty_list());
     is_and && is_empty && LEAF_KEYS.into_iter().all(|key| at.get(key).is_none())
 }
@@ -41,23 +35,17 @@ fn node(at: &Cursor<'_>, facts: &Facts) -> Option<Condition> {
     let leaf_key = LEAF_KEYS.into_iter().find(|key| at.get(key).is_some());
     let has_branch = at.get("conditions").is_some();
     match (at.get("operator"), leaf_key) {
-        (Some(_), Some(key)) => refuse(
-            at,
-            &format!("this node has both `operator` and `{key}`"),
-            Some(SHAPES),
-        ),
+        (Some(_), Some(key)) => {
+            refuse(at, &format!("this node has both `operator` and `{key}`"), Some(SHAPES))
+        }
         (Some(operator), None) => branch(at, &operator, facts),
-        (None, Some(key)) if has_branch => refuse(
-            at,
-            &format!("this node has both `conditions` and `{key}`"),
-            Some(SHAPES),
-        ),
+        (None, Some(key)) if has_branch => {
+            refuse(at, &format!("this node has both `conditions` and `{key}`"), Some(SHAPES))
+        }
         (None, Some(_)) => leaf(at, facts),
-        (None, None) if has_branch => refuse(
-            at,
-            "`conditions` without an `operator`",
-            Some("write `operator: AND`, `OR` or `NOT`"),
-        ),
+        (None, None) if has_branch => {
+            refuse(at, "`conditions` without an `operator`", Some("write `operator: AND`, `OR` or `NOT`"))
+        }
         (None, None) => refuse(at, "this node is empty", Some(SHAPES)),
     }
 }
@@ -85,10 +73,7 @@ fn branch(at: &Cursor<'_>, operator: &Cursor<'_>, facts: &Facts) -> Option<Condi
     }
     match word.as_str() {
         "NOT" if count != 1 => refuse(at, &format!("`NOT` takes one condition, not {count}"), None),
-        "NOT" => conditions
-            .into_iter()
-            .next()
-            .map(|inner| Condition::Not(Box::new(inner))),
+        "NOT" => conditions.into_iter().next().map(|inner| Condition::Not(Box::new(inner))),
         "AND" => Some(Condition::And(conditions)),
         _ => Some(Condition::Or(conditions)),
     }
@@ -102,28 +87,18 @@ fn leaf(at: &Cursor<'_>, facts: &Facts) -> Option<Condition> {
         (None, None) => return refuse(at, "this leaf has neither `type` nor `name`", Some(SHAPES)),
     };
     let family = family(&kind)?;
-    let extra = ["label", "predicate", "on_error"]
-        .into_iter()
-        .find(|key| at.get(key).is_some());
+    let extra = ["label", "predicate", "on_error"].into_iter().find(|key| at.get(key).is_some());
     if let Some(key) = extra.filter(|_| family != Family::Classifier) {
-        return refuse(
-            at,
-            &format!("`{key}` belongs to leaves of type `classifier`"),
-            None,
-        );
+        return refuse(at, &format!("`{key}` belongs to leaves of type `classifier`"), None);
     }
     let text = name.text()?;
-    facts
-        .demand(&name, family, &text)
-        .then(|| Condition::Signal(SignalKey::new(family, text)))
+    facts.demand(&name, family, &text).then(|| Condition::Signal(SignalKey::new(family, text)))
 }
 
 /// The family that a `type` names.
 pub(super) fn family(at: &Cursor<'_>) -> Option<Family> {
     let text = at.text()?;
-    let found = Family::ALL
-        .into_iter()
-        .find(|family| family.as_str() == text.trim());
+    let found = Family::ALL.into_iter().find(|family| family.as_str() == text.trim());
     if found.is_none() {
         let known: Vec<&str> = Family::ALL.iter().map(|family| family.as_str()).collect();
         at.error_help(

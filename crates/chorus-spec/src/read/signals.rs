@@ -51,12 +51,7 @@ pub(super) fn read(routing: &Cursor<'_>, facts: &Facts, answerers: &Answerers<'_
             if unique(&mut seen, &rule, &format!("{family} rule"), &name) {
                 let description = rule.string("description").unwrap_or_default();
                 let kind = kind(family, &rule, &name, facts, answerers);
-                all.extend(kind.map(|kind| Signal {
-                    name,
-                    description,
-                    kind,
-                    place: rule.place(),
-                }));
+                all.extend(kind.map(|kind| Signal { name, description, kind, place: rule.place() }));
             }
         }
     }
@@ -93,27 +88,16 @@ fn context(rule: &Cursor<'_>) -> Option<ContextSignal> {
         rule.error(code::BAD_RANGE, "`max_tokens` is below `min_tokens`");
         return None;
     }
-    Some(ContextSignal {
-        min_tokens,
-        max_tokens,
-    })
+    Some(ContextSignal { min_tokens, max_tokens })
 }
 
 fn conversation(rule: &Cursor<'_>) -> Option<ConversationSignal> {
     const KINDS: [(&str, FeatureKind); 2] = [("exists", FeatureKind::Exists), ("count", FeatureKind::Count)];
     let feature = rule.needed("feature")?;
     let kind = feature.needed("type").and_then(|_| feature.word("type", &KINDS));
-    let source = feature
-        .needed("source")
-        .and_then(|source| conversation_source(&source));
+    let source = feature.needed("source").and_then(|source| conversation_source(&source));
     let predicate = rule.predicate();
-    Some(ConversationSignal {
-        feature: ConversationFeature {
-            kind: kind?,
-            source: source?,
-        },
-        predicate,
-    })
+    Some(ConversationSignal { feature: ConversationFeature { kind: kind?, source: source? }, predicate })
 }
 
 fn conversation_source(at: &Cursor<'_>) -> Option<ConversationSource> {
@@ -127,9 +111,7 @@ fn conversation_source(at: &Cursor<'_>) -> Option<ConversationSource> {
         ("image_content", 5),
     ];
     at.needed("type")?;
-    let role = at
-        .word("role", &ROLES.map(|role| (role, role)))
-        .map(str::to_owned);
+    let role = at.word("role", &ROLES.map(|role| (role, role))).map(str::to_owned);
     Some(match at.word("type", &SOURCES)? {
         0 => ConversationSource::Message { role },
         1 => ConversationSource::ToolDefinition,
@@ -141,11 +123,8 @@ fn conversation_source(at: &Cursor<'_>) -> Option<ConversationSource> {
 }
 
 fn embedding(rule: &Cursor<'_>) -> Option<EmbeddingSignal> {
-    const AGGREGATIONS: [(&str, Aggregation); 3] = [
-        ("mean", Aggregation::Mean),
-        ("max", Aggregation::Max),
-        ("any", Aggregation::Any),
-    ];
+    const AGGREGATIONS: [(&str, Aggregation); 3] =
+        [("mean", Aggregation::Mean), ("max", Aggregation::Max), ("any", Aggregation::Any)];
     const MODALITIES: [(&str, &str); 3] = [("text", "text"), ("image", "image"), ("audio", "audio")];
     let query_modality = rule.word("query_modality", &MODALITIES).unwrap_or("text");
     if query_modality != "text" {
@@ -153,9 +132,7 @@ fn embedding(rule: &Cursor<'_>) -> Option<EmbeddingSignal> {
             format!("`query_modality: {query_modality}` is known, not supported yet: only text is compared");
         rule.warn(code::NOT_SUPPORTED_YET, message);
     }
-    let threshold = rule
-        .needed("threshold")
-        .and_then(|_| rule.float_in("threshold", 0.0, 1.0));
+    let threshold = rule.needed("threshold").and_then(|_| rule.float_in("threshold", 0.0, 1.0));
     let candidates = rule.some_strings("candidates");
     let aggregation = rule.word("aggregation_method", &AGGREGATIONS).unwrap_or_default();
     Some(EmbeddingSignal {
@@ -171,11 +148,7 @@ fn domain(rule: &Cursor<'_>, name: &str, answerers: &Answerers<'_>) -> DomainSig
     if mmlu_categories.is_empty() {
         check_category(rule, name);
     }
-    for category in rule
-        .get("mmlu_categories")
-        .map(|at| at.elements())
-        .unwrap_or_default()
-    {
+    for category in rule.get("mmlu_categories").map(|at| at.elements()).unwrap_or_default() {
         if let Some(text) = category.node().text() {
             check_category(&category, text);
         }
@@ -183,10 +156,7 @@ fn domain(rule: &Cursor<'_>, name: &str, answerers: &Answerers<'_>) -> DomainSig
     let scores = rule.items("model_scores");
     DomainSignal {
         mmlu_categories,
-        model_scores: scores
-            .iter()
-            .filter_map(|at| model_score(at, answerers))
-            .collect(),
+        model_scores: scores.iter().filter_map(|at| model_score(at, answerers)).collect(),
     }
 }
 
@@ -204,47 +174,23 @@ fn check_category(at: &Cursor<'_>, name: &str) {
 fn model_score(at: &Cursor<'_>, answerers: &Answerers<'_>) -> Option<ModelScore> {
     let model = at.required("model")?;
     if !answerers.models.contains_key(&ModelId::new(model.as_str())) {
-        at.warn(
-            code::UNUSED,
-            format!("no model is named `{model}`, so its score is never used"),
-        );
+        at.warn(code::UNUSED, format!("no model is named `{model}`, so its score is never used"));
     }
     let score = at.needed("score").and_then(|_| at.float_in("score", 0.0, 1.0))?;
-    Some(ModelScore {
-        model,
-        score,
-        use_reasoning: at.boolean("use_reasoning"),
-    })
+    Some(ModelScore { model, score, use_reasoning: at.boolean("use_reasoning") })
 }
 
 fn complexity(rule: &Cursor<'_>, facts: &Facts) -> Option<ComplexitySignal> {
-    let threshold = rule
-        .needed("threshold")
-        .and_then(|_| rule.float_in("threshold", 0.0, 1.0));
-    let bank = |key| {
-        rule.needed(key)
-            .map(|at| at.some_strings("candidates"))
-            .unwrap_or_default()
-    };
+    let threshold = rule.needed("threshold").and_then(|_| rule.float_in("threshold", 0.0, 1.0));
+    let bank = |key| rule.needed(key).map(|at| at.some_strings("candidates")).unwrap_or_default();
     let (hard, easy) = (bank("hard"), bank("easy"));
     let composer = rules::optional(rule, "composer", facts);
-    for key in composer
-        .iter()
-        .flat_map(rules::facts_of)
-        .filter(|key| key.family == Family::Projection)
-    {
-        let message = format!(
-            "a composer is evaluated before projections, so it cannot ask for `{}`",
-            key.name
-        );
+    for key in composer.iter().flat_map(rules::facts_of).filter(|key| key.family == Family::Projection) {
+        let message =
+            format!("a composer is evaluated before projections, so it cannot ask for `{}`", key.name);
         rule.error(code::CYCLE, message);
     }
-    Some(ComplexitySignal {
-        threshold: threshold?,
-        hard,
-        easy,
-        composer,
-    })
+    Some(ComplexitySignal { threshold: threshold?, hard, easy, composer })
 }
 
 /// Composers may ask for other complexity rules, as long as none comes back to itself.
@@ -261,28 +207,20 @@ fn check_composers(signals: &Cursor<'_>, all: &[Signal]) {
         .map(|(_, it)| {
             let asked: Vec<_> = it.composer.iter().flat_map(rules::facts_of).collect();
             let asks = |signal: &Signal| {
-                asked
-                    .iter()
-                    .any(|key| key.family == Family::Complexity && signal.emits().contains(&key.name))
+                asked.iter().any(|key| key.family == Family::Complexity && signal.emits().contains(&key.name))
             };
-            (0..rules.len())
-                .filter(|at| rules.get(*at).is_some_and(|(signal, _)| asks(signal)))
-                .collect()
+            (0..rules.len()).filter(|at| rules.get(*at).is_some_and(|(signal, _)| asks(signal))).collect()
         })
         .collect();
     if let Err(circle) = order(&needs) {
-        let names: Vec<&str> = circle
-            .iter()
-            .filter_map(|at| rules.get(*at))
-            .map(|(s, _)| s.name.as_str())
-            .collect();
+        let names: Vec<&str> =
+            circle.iter().filter_map(|at| rules.get(*at)).map(|(s, _)| s.name.as_str()).collect();
         let place = signals
             .items("complexity")
             .into_iter()
             .find(|at| at.string("name").as_deref() == names.first().copied());
-        place.unwrap_or_else(|| signals.clone()).error(
-            code::CYCLE,
-            format!("composers ask for each other: {}", names.join(" → ")),
-        );
+        place
+            .unwrap_or_else(|| signals.clone())
+            .error(code::CYCLE, format!("composers ask for each other: {}", names.join(" → ")));
     }
 }

@@ -102,31 +102,14 @@ impl Node {
 /// Reads one document. `None` when the text is not YAML within bounds; the report says why.
 pub(super) fn parse(text: &str, report: &Report) -> Option<Node> {
     let fail = |fault: Fault| {
-        report.error(
-            code::YAML,
-            fault.place,
-            &fault.path,
-            fault.message,
-            fault.help.map(str::to_owned),
-        );
+        report.error(code::YAML, fault.place, &fault.path, fault.message, fault.help.map(str::to_owned));
     };
     if text.len() > MAX_BYTES {
         let message = format!("the file has {} bytes; {MAX_BYTES} are the most", text.len());
-        fail(Fault {
-            place: START,
-            path: String::new(),
-            message,
-            help: None,
-        });
+        fail(Fault { place: START, path: String::new(), message, help: None });
         return None;
     }
-    let mut builder = Builder {
-        report,
-        open: Vec::new(),
-        anchors: BTreeMap::new(),
-        nodes: 0,
-        root: None,
-    };
+    let mut builder = Builder { report, open: Vec::new(), anchors: BTreeMap::new(), nodes: 0, root: None };
     let mut parser = Parser::new_from_str(text.strip_prefix('\u{feff}').unwrap_or(text));
     while let Some(event) = parser.next_event() {
         let step = match event {
@@ -157,10 +140,7 @@ pub(super) fn parse(text: &str, report: &Report) -> Option<Node> {
 const START: Place = Place { line: 1, column: 1 };
 
 fn place_of(marker: Marker) -> Place {
-    Place {
-        line: marker.line().max(1),
-        column: marker.col() + 1,
-    }
+    Place { line: marker.line().max(1), column: marker.col() + 1 }
 }
 
 /// Why the text is refused.
@@ -179,10 +159,7 @@ struct Open {
 }
 
 enum Filling {
-    Map {
-        entries: Vec<Entry>,
-        key: Option<(String, Place)>,
-    },
+    Map { entries: Vec<Entry>, key: Option<(String, Place)> },
     Seq(Vec<Node>),
 }
 
@@ -210,14 +187,7 @@ impl Builder<'_> {
             }
             Event::MappingStart(anchor, tag) => {
                 self.check_tag(tag.as_ref(), place)?;
-                self.begin(
-                    place,
-                    anchor,
-                    Filling::Map {
-                        entries: Vec::new(),
-                        key: None,
-                    },
-                )
+                self.begin(place, anchor, Filling::Map { entries: Vec::new(), key: None })
             }
             Event::SequenceStart(anchor, tag) => {
                 self.check_tag(tag.as_ref(), place)?;
@@ -252,21 +222,12 @@ impl Builder<'_> {
         if self.open.len() >= MAX_DEPTH {
             return Err(self.fault(place, &format!("nesting is deeper than {MAX_DEPTH}")));
         }
-        self.open.push(Open {
-            place,
-            anchor,
-            filling,
-        });
+        self.open.push(Open { place, anchor, filling });
         Ok(())
     }
 
     fn end(&mut self) -> Result<(), Fault> {
-        let Some(Open {
-            place,
-            anchor,
-            filling,
-        }) = self.open.pop()
-        else {
+        let Some(Open { place, anchor, filling }) = self.open.pop() else {
             return Ok(());
         };
         let kind = match filling {
@@ -296,11 +257,7 @@ impl Builder<'_> {
             Some(Filling::Map { entries, key }) => match key.take() {
                 None => *key = Some(key_of(node, path)?),
                 Some((key, place)) => match entries.iter().find(|e| e.key == key) {
-                    None => entries.push(Entry {
-                        key,
-                        place,
-                        value: node,
-                    }),
+                    None => entries.push(Entry { key, place, value: node }),
                     Some(first) => report_duplicate(self.report, first, place, &path),
                 },
             },
@@ -309,12 +266,7 @@ impl Builder<'_> {
     }
 
     fn fault(&self, place: Place, message: &str) -> Fault {
-        Fault {
-            place,
-            path: self.path(),
-            message: message.to_owned(),
-            help: None,
-        }
+        Fault { place, path: self.path(), message: message.to_owned(), help: None }
     }
 
     /// The dotted path of the value being read.
@@ -322,9 +274,7 @@ impl Builder<'_> {
         let mut path = String::new();
         for open in &self.open {
             match &open.filling {
-                Filling::Map {
-                    key: Some((key, _)), ..
-                } => {
+                Filling::Map { key: Some((key, _)), .. } => {
                     if !path.is_empty() {
                         path.push('.');
                     }
@@ -340,19 +290,13 @@ impl Builder<'_> {
 
 fn key_of(node: Node, path: String) -> Result<(String, Place), Fault> {
     let (message, help) = match node.kind {
-        Kind::Scalar { text, plain: true } if text == "<<" => (
-            "merge keys are not read",
-            Some("write the keys out, or alias the whole value"),
-        ),
+        Kind::Scalar { text, plain: true } if text == "<<" => {
+            ("merge keys are not read", Some("write the keys out, or alias the whole value"))
+        }
         Kind::Scalar { text, .. } => return Ok((text, node.place)),
         _ => ("a key must be a single value", None),
     };
-    Err(Fault {
-        place: node.place,
-        path,
-        message: message.to_owned(),
-        help,
-    })
+    Err(Fault { place: node.place, path, message: message.to_owned(), help })
 }
 
 fn report_duplicate(report: &Report, first: &Entry, place: Place, path: &str) {
@@ -360,11 +304,5 @@ fn report_duplicate(report: &Report, first: &Entry, place: Place, path: &str) {
         "`{}` stands twice in this mapping: on line {} and on line {}",
         first.key, first.place.line, place.line
     );
-    report.error(
-        code::DUPLICATE_KEY,
-        place,
-        path,
-        message,
-        Some("keep one of them".to_owned()),
-    );
+    report.error(code::DUPLICATE_KEY, place, path, message, Some("keep one of them".to_owned()));
 }

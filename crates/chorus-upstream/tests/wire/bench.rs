@@ -20,24 +20,15 @@ impl Bench {
         backend.on("m", script);
         let target = Target::builder(&backend.base_url()).build().unwrap();
         let client = Upstream::new(&ClientOptions::default()).unwrap();
-        Self {
-            backend,
-            client,
-            target,
-            limits: Timeouts::default(),
-        }
+        Self { backend, client, target, limits: Timeouts::default() }
     }
 
     pub(crate) async fn complete(&self) -> Result<ChatReply, UpstreamFault> {
-        self.client
-            .complete(&self.target, ask(false), &[], &self.limits)
-            .await
+        self.client.complete(&self.target, ask(false), &[], &self.limits).await
     }
 
     pub(crate) async fn stream(&self) -> Result<ChunkStream, UpstreamFault> {
-        self.client
-            .stream(&self.target, ask(true), &[], &self.limits)
-            .await
+        self.client.stream(&self.target, ask(true), &[], &self.limits).await
     }
 }
 
@@ -64,11 +55,7 @@ pub(crate) async fn drain(stream: ChunkStream) -> (String, Option<UpstreamFault>
 }
 
 pub(crate) fn said(chunk: &Chunk) -> String {
-    chunk
-        .choices
-        .iter()
-        .filter_map(|choice| choice.content.clone())
-        .collect()
+    chunk.choices.iter().filter_map(|choice| choice.content.clone()).collect()
 }
 
 pub(crate) fn piece(text: &str) -> String {

@@ -12,21 +12,12 @@ use std::time::Duration;
 #[tokio::test]
 async fn a16_dropping_the_stream_closes_the_socket() {
     let gate = Gate::new();
-    let script = Script::sse([
-        Step::event(&piece("a")),
-        Step::Await(gate),
-        Step::event(&piece("b")),
-    ]);
+    let script = Script::sse([Step::event(&piece("a")), Step::Await(gate), Step::event(&piece("b"))]);
     let bench = Bench::new(script).await;
     let mut stream = bench.stream().await.unwrap();
     assert_eq!(said(&stream.next().await.unwrap().unwrap()), "a");
     drop(stream);
-    assert!(
-        bench
-            .backend
-            .wait(|b| b.requests()[0].outcome == Outcome::ClientLeft)
-            .await
-    );
+    assert!(bench.backend.wait(|b| b.requests()[0].outcome == Outcome::ClientLeft).await);
     assert!(bench.backend.wait(|b| b.open_connections() == 0).await);
 }
 
@@ -39,12 +30,7 @@ async fn a16_dropping_a_call_that_waits_closes_the_socket() {
         reply = call => panic!("{reply:?}"),
         arrived = arrived => assert!(arrived),
     }
-    assert!(
-        bench
-            .backend
-            .wait(|b| b.requests()[0].outcome == Outcome::ClientLeft)
-            .await
-    );
+    assert!(bench.backend.wait(|b| b.requests()[0].outcome == Outcome::ClientLeft).await);
 }
 
 #[tokio::test]
@@ -62,27 +48,11 @@ async fn c09_each_limit_by_name() {
     let begun = || Step::event(&piece("a"));
     type Limit = fn(&mut Timeouts, Duration);
     let rows: [(Script, Limit, Stage); 4] = [
-        (
-            Script::raw([Step::Stall]),
-            |t, d| t.first_byte = d,
-            Stage::FirstByte,
-        ),
+        (Script::raw([Step::Stall]), |t, d| t.first_byte = d, Stage::FirstByte),
         // a head alone is no first byte
-        (
-            Script::sse([Step::Stall]),
-            |t, d| t.first_byte = d,
-            Stage::FirstByte,
-        ),
-        (
-            Script::sse([begun(), Step::Stall]),
-            |t, d| t.idle = d,
-            Stage::Idle,
-        ),
-        (
-            Script::sse([begun(), Step::Stall]),
-            |t, d| t.total = d,
-            Stage::Total,
-        ),
+        (Script::sse([Step::Stall]), |t, d| t.first_byte = d, Stage::FirstByte),
+        (Script::sse([begun(), Step::Stall]), |t, d| t.idle = d, Stage::Idle),
+        (Script::sse([begun(), Step::Stall]), |t, d| t.total = d, Stage::Total),
     ];
     for (row, (script, set, stage)) in rows.into_iter().enumerate() {
         let mut bench = Bench::new(script).await;
@@ -93,19 +63,14 @@ async fn c09_each_limit_by_name() {
             Err(fault) => assert_eq!(fault, expected, "row {row}"),
             Ok(stream) => assert_eq!(drain(stream).await, ("a".to_owned(), Some(expected)), "row {row}"),
         }
-        assert!(
-            bench.backend.wait(|b| b.open_connections() == 0).await,
-            "row {row}"
-        );
+        assert!(bench.backend.wait(|b| b.open_connections() == 0).await, "row {row}");
     }
 }
 
 #[tokio::test]
 async fn c09_comments_keep_a_thinking_stream_alive() {
     let ping = || [Step::write(": ping\n\n"), Step::Wait(Duration::from_millis(60))];
-    let steps = (0..4)
-        .flat_map(|_| ping())
-        .chain([Step::event(&piece("a")), Step::event("[DONE]")]);
+    let steps = (0..4).flat_map(|_| ping()).chain([Step::event(&piece("a")), Step::event("[DONE]")]);
     let mut bench = Bench::new(Script::sse(steps)).await;
     bench.limits.idle = Duration::from_millis(300);
     assert_eq!(drain(bench.stream().await.unwrap()).await, ("a".to_owned(), None));
@@ -115,10 +80,7 @@ async fn c09_comments_keep_a_thinking_stream_alive() {
 async fn no_connection_is_a_connect_fault_without_an_address() {
     let mut bench = Bench::new(Script::reply("x")).await;
     let address = bench.backend.address();
-    drop(std::mem::replace(
-        &mut bench.backend,
-        ScriptedUpstream::start().await.unwrap(),
-    ));
+    drop(std::mem::replace(&mut bench.backend, ScriptedUpstream::start().await.unwrap()));
     // The listener is closed by its task's end: wait until the port refuses.
     while tokio::net::TcpStream::connect(address).await.is_ok() {
         tokio::task::yield_now().await;
@@ -132,25 +94,11 @@ async fn no_connection_is_a_connect_fault_without_an_address() {
 async fn c09_a_handshake_that_never_ends_is_a_connect_timeout() {
     // TLS to a backend that takes the hello and says nothing.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let target = Target::builder(&format!("https://{}", silent.local_addr().unwrap()))
-        .build()
-        .unwrap();
+    let target = Target::builder(&format!("https://{}", silent.local_addr().unwrap())).build().unwrap();
     let client = Upstream::new(&ClientOptions::default()).unwrap();
-    let limits = Timeouts {
-        connect: Duration::from_millis(50),
-        ..Timeouts::default()
-    };
-    let fault = client
-        .complete(&target, ask(false), &[], &limits)
-        .await
-        .unwrap_err();
-    assert_eq!(
-        fault,
-        UpstreamFault::Timeout {
-            stage: Stage::Connect,
-            limit: limits.connect
-        }
-    );
+    let limits = Timeouts { connect: Duration::from_millis(50), ..Timeouts::default() };
+    let fault = client.complete(&target, ask(false), &[], &limits).await.unwrap_err();
+    assert_eq!(fault, UpstreamFault::Timeout { stage: Stage::Connect, limit: limits.connect });
 }
 
 #[tokio::test]
@@ -159,30 +107,19 @@ async fn c16_a_pooled_connection_that_died_costs_one_silent_retry() {
         let bench = Bench::new(Script::reply("x")).await;
         // The second request on the first connection meets a backend that is just closing it.
         let dying = Script::raw([end]);
-        bench
-            .backend
-            .on_each("m", [Script::reply("one"), dying, Script::reply("two")]);
+        bench.backend.on_each("m", [Script::reply("one"), dying, Script::reply("two")]);
         assert_eq!(bench.complete().await.unwrap().content, "one");
         assert_eq!(bench.complete().await.unwrap().content, "two");
         assert_eq!((bench.client.reconnects(), bench.backend.connections()), (1, 2));
-        let on = bench
-            .backend
-            .requests()
-            .iter()
-            .map(|r| r.connection)
-            .collect::<Vec<_>>();
+        let on = bench.backend.requests().iter().map(|r| r.connection).collect::<Vec<_>>();
         assert_eq!(on, [0, 0, 1]);
     }
 }
 
 #[tokio::test]
 async fn c16_an_idle_close_is_noticed() {
-    let bench = Bench::new(
-        Script::reply("x")
-            .then(Step::Wait(Duration::from_millis(5)))
-            .then(Step::Close),
-    )
-    .await;
+    let bench =
+        Bench::new(Script::reply("x").then(Step::Wait(Duration::from_millis(5))).then(Step::Close)).await;
     for _ in 0..3 {
         assert_eq!(bench.complete().await.unwrap().content, "x");
         assert!(bench.backend.wait(|b| b.open_connections() == 0).await);
@@ -195,25 +132,17 @@ async fn c16_a_fresh_connection_that_dies_is_not_retried() {
     let bench = Bench::new(Script::raw([Step::Reset])).await;
     let fault = bench.complete().await.unwrap_err();
     assert!(matches!(fault, UpstreamFault::Transport { .. }), "{fault:?}");
-    assert_eq!(
-        (bench.client.reconnects(), bench.backend.requests().len()),
-        (0, 1)
-    );
+    assert_eq!((bench.client.reconnects(), bench.backend.requests().len()), (0, 1));
 }
 
 #[tokio::test]
 async fn c16_a_second_dead_connection_ends_it() {
     let bench = Bench::new(Script::reply("x")).await;
-    bench
-        .backend
-        .on_each("m", [Script::reply("one"), Script::raw([Step::Close])]);
+    bench.backend.on_each("m", [Script::reply("one"), Script::raw([Step::Close])]);
     bench.complete().await.unwrap();
     let fault = bench.complete().await.unwrap_err();
     assert!(matches!(fault, UpstreamFault::Transport { .. }), "{fault:?}");
-    assert_eq!(
-        (bench.client.reconnects(), bench.backend.requests().len()),
-        (1, 3)
-    );
+    assert_eq!((bench.client.reconnects(), bench.backend.requests().len()), (1, 3));
 }
 
 #[tokio::test]
@@ -221,10 +150,7 @@ async fn e08_redirects_are_not_followed() {
     let other = ScriptedUpstream::start().await.unwrap();
     let bench = Bench::new(Script::json(307, &json!({})).header("location", &other.base_url())).await;
     let fault = bench.complete().await.unwrap_err();
-    assert_eq!(
-        (fault.status(), fault.blame(), fault.retry()),
-        (Some(307), Blame::Engine, Retry::Other)
-    );
+    assert_eq!((fault.status(), fault.blame(), fault.retry()), (Some(307), Blame::Engine, Retry::Other));
     assert!(other.requests().is_empty());
 }
 
@@ -237,16 +163,8 @@ async fn e09_only_the_given_headers_go_up() {
         .build()
         .unwrap();
     let given = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
-    let callers = [
-        given("x-request-id", "r1"),
-        given("Authorization", "Bearer client-key-1"),
-    ]
-    .concat();
-    bench
-        .client
-        .complete(&bench.target, ask(false), &callers, &bench.limits)
-        .await
-        .unwrap();
+    let callers = [given("x-request-id", "r1"), given("Authorization", "Bearer client-key-1")].concat();
+    bench.client.complete(&bench.target, ask(false), &callers, &bench.limits).await.unwrap();
     let mut sent = bench.backend.requests()[0].headers.clone();
     sent.retain(|(name, _)| !matches!(name.as_str(), "host" | "content-length"));
     sent.sort();
@@ -258,21 +176,10 @@ async fn e09_only_the_given_headers_go_up() {
         ("x-request-id", "r1"),
         ("x-team", "blue"),
     ];
-    assert_eq!(
-        sent,
-        want.map(|(name, value)| (name.to_owned(), value.to_owned()))
-    );
+    assert_eq!(sent, want.map(|(name, value)| (name.to_owned(), value.to_owned())));
     for name in ["Connection", "Host", "Transfer-Encoding", "x\r\ny"] {
-        let fault = bench
-            .client
-            .complete(&bench.target, ask(false), &given(name, "v"), &bench.limits)
-            .await;
-        assert_eq!(
-            fault.unwrap_err(),
-            UpstreamFault::Header {
-                name: name.to_owned()
-            }
-        );
+        let fault = bench.client.complete(&bench.target, ask(false), &given(name, "v"), &bench.limits).await;
+        assert_eq!(fault.unwrap_err(), UpstreamFault::Header { name: name.to_owned() });
     }
     assert_eq!(bench.backend.requests().len(), 1);
 }
