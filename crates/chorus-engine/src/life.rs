@@ -65,15 +65,18 @@ impl Life {
                 Ending::Failed(code)
             }
         };
-        draft.finish(ending, &self.ledger, self.started.elapsed())
+        let elapsed = self.started.elapsed();
+        // The door takes the last part first: what is recorded is no longer the client's time.
+        tokio::task::yield_now().await;
+        draft.finish(ending, &self.mom, &self.ledger, elapsed)
     }
 
     async fn stages(&self, inbound: Inbound, draft: &mut Draft) -> Result<(), Fault> {
         let Inbound { request, progress } = inbound;
         let request = Arc::new(request);
         refuse_oversize(&self.mom.spec, &request)?;
-        let routed = route(&self.mom, &request, Depth::Lazy).await?;
-        draft.routed(&self.mom, &routed);
+        let routed = Arc::new(route(&self.mom, &request, Depth::Lazy).await?);
+        draft.routed(Arc::clone(&routed));
         let work = plan::plan(&self.mom, &routed, &request)?;
         draft.planned(&work);
         self.send(Part::Routed(Box::new(self.route_head(&request, &routed, &work)))).await?;
@@ -253,7 +256,7 @@ impl Life {
             reason: routed.reason.clone(),
             warnings: routed.warnings.clone(),
             reasoning: plan::reasons(work),
-            verdict: routed.decided.as_ref().map(|d| d.verdict.clone()),
+            verdict: routed.decided.as_ref().map(|d| Arc::clone(&d.verdict)),
         }
     }
 }

@@ -14,6 +14,7 @@ use chorus_store::{
     SignalState,
 };
 use chorus_wire::ChatRequest;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How a request ended.
@@ -31,6 +32,7 @@ pub(crate) enum Ending {
 #[derive(Debug)]
 pub(crate) struct Draft {
     record: RunRecord,
+    routed: Option<Arc<Routed>>,
 }
 
 impl Draft {
@@ -38,6 +40,7 @@ impl Draft {
     #[must_use]
     pub(crate) fn new(id: &str, spec: &Spec, request: &ChatRequest, since_1970: Duration) -> Self {
         Self {
+            routed: None,
             record: RunRecord {
                 id: RunId::parse(id).unwrap_or_default(),
                 started_at_ms: millis(since_1970),
@@ -50,7 +53,13 @@ impl Draft {
     }
 
     /// What was decided, and on what evidence.
-    pub(crate) fn routed(&mut self, mom: &Mom, routed: &Routed) {
+    pub(crate) fn routed(&mut self, routed: Arc<Routed>) {
+        self.record.degraded.extend(routed.warnings.iter().cloned());
+        self.routed = Some(routed);
+    }
+
+    /// The rows of it: written at the end, because no model needs to wait for them.
+    fn write_route(&mut self, mom: &Mom, routed: &Routed) {
         let decision = routed.decision(mom);
         let record = &mut self.record;
         record.recipe = routed.recipe.and_then(|at| mom.recipes.get(at)).map(|r| r.recipe.name.clone());
@@ -61,7 +70,6 @@ impl Draft {
             record.algorithm = Some("fusion".to_owned());
         }
         record.path = Some(word(&routed.choice).to_owned());
-        record.degraded.extend(routed.warnings.iter().cloned());
         let Some(decided) = &routed.decided else { return };
         record.signals = decided.evidence.iter().map(|(key, seen)| signal(key.to_string(), seen)).collect();
         let trace = &decided.verdict.projections;
@@ -102,7 +110,16 @@ impl Draft {
 
     /// The whole record.
     #[must_use]
-    pub(crate) fn finish(mut self, ending: Ending, ledger: &Ledger, elapsed: Duration) -> RunRecord {
+    pub(crate) fn finish(
+        mut self,
+        ending: Ending,
+        mom: &Mom,
+        ledger: &Ledger,
+        elapsed: Duration,
+    ) -> RunRecord {
+        if let Some(routed) = self.routed.take() {
+            self.write_route(mom, &routed);
+        }
         let attempts = ledger.attempts();
         let (usage, cost) = ledger.total();
         let record = &mut self.record;

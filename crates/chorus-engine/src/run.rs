@@ -110,7 +110,7 @@ pub struct RouteHead {
     /// Whether a model was told to reason.
     pub reasoning: bool,
     /// The verdict, when decisions were looked at.
-    pub verdict: Option<Box<Verdict>>,
+    pub verdict: Option<Arc<Verdict>>,
 }
 
 /// What is known about the answer.

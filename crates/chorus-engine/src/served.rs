@@ -41,7 +41,7 @@ pub enum Depth {
 #[derive(Debug)]
 pub struct Decided {
     /// Who won, and why.
-    pub verdict: Box<Verdict>,
+    pub verdict: Arc<Verdict>,
     /// What signals said.
     pub evidence: Evidence,
     /// How long they took.
@@ -88,6 +88,7 @@ impl ServedRecipe {
             };
             match progress {
                 Progress::Done(verdict) => {
+                    let verdict = Arc::from(verdict);
                     return Ok(Decided { verdict, evidence: found.evidence, timings: found.timings });
                 }
                 Progress::Need(asks) => found = self.extract(asks, request, found).await?,

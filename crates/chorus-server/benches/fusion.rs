@@ -16,7 +16,7 @@ use bytes::Bytes;
 use chorus_testkit::openai::chunk;
 use chorus_testkit::{ChatAnswer, Gate, Received, Script, Step};
 use http_body_util::BodyExt;
-use rig::{Backend, Chorus, Line, Times, client, report, say_load};
+use rig::{Backend, Chorus, Line, Threads, Times, client, report, say_load};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -55,20 +55,28 @@ fn script(request: &Received) -> Script {
     }
 }
 
+/// The writer is always asked for its totals, and so is it here: they are an event more.
 fn request(model: &str, stream: bool) -> Bytes {
-    let body =
-        json!({"model": model, "stream": stream, "messages": [{"role": "user", "content": "Is it so?"}]});
+    let messages = json!([{"role": "user", "content": "Is it so?"}]);
+    let mut body = json!({"model": model, "stream": stream, "messages": messages});
+    if let Some(fields) = body.as_object_mut().filter(|_| stream) {
+        fields.insert("stream_options".to_owned(), json!({"include_usage": true}));
+    }
     Bytes::from(body.to_string())
 }
 
 fn main() {
-    let backend = Backend::start();
-    let chorus = Chorus::serve(FILE, &backend, None);
     say_load();
-    client().block_on(async {
+    // The runtime ends last: a runtime may not be dropped inside another.
+    let client = client();
+    let kept = client.block_on(async {
+        let backend = Backend::start(Threads::own(Some(1))).await;
+        let chorus = Chorus::serve(FILE, &backend, None, Threads::own(None)).await;
         beyond_its_calls(&backend, &chorus).await;
         first_word(&backend, &chorus).await;
+        (backend, chorus)
     });
+    drop(kept);
     say_load();
 }
 

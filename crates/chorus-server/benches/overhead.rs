@@ -16,11 +16,12 @@ use bytes::Bytes;
 use chorus_infer::TextEncoder;
 use chorus_infer::encoder::MiniLm;
 use chorus_testkit::Script;
-use rig::{Backend, Chorus, Line, Times, client, report, say_load};
+use rig::{Backend, Chorus, Line, Threads, Times, client, report, say_load};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
 
 const WARM_UP: usize = 100;
 /// Of each side, taken in turns.
@@ -83,11 +84,21 @@ routing:
 const PROMPT: &str = "What process do green plants use to turn the light of the sun into energy for growth?";
 
 fn main() {
-    let backend = Backend::start();
-    backend.scripts.otherwise(|_| Script::reply("fine"));
     say_load();
-    heuristics(&backend);
-    learned(&backend);
+    // The runtime ends last: a runtime may not be dropped inside another.
+    let client = client();
+    let kept = client.block_on(async {
+        let backend = Backend::start(Threads::own(Some(1))).await;
+        backend.scripts.otherwise(|_| Script::reply("fine"));
+        let shared = || Threads { handle: Handle::current(), _owned: None };
+        let apart = heuristics("each side on threads of its own", &backend, Threads::own(None)).await;
+        let near = Backend::start(shared()).await;
+        near.scripts.otherwise(|_| Script::reply("fine"));
+        let together = heuristics("all on one thread", &near, shared()).await;
+        let learned = learned(&backend).await;
+        (backend, apart, near, together, learned)
+    });
+    drop(kept);
     say_load();
 }
 
@@ -97,51 +108,55 @@ fn request(model: &str, text: &str) -> Bytes {
     Bytes::from(body.to_string())
 }
 
-fn heuristics(backend: &Backend) {
-    let chorus = Chorus::serve(HEURISTICS, backend, None);
+async fn heuristics(layout: &str, backend: &Backend, threads: Threads) -> Chorus {
+    let chorus = Chorus::serve(HEURISTICS, backend, None, threads).await;
     let filler = "The lighthouse keeper counts the ships that pass in the fog. ".repeat(16);
     let text = filler.get(..1024 - request("small", "").len()).unwrap();
-    let (direct, routed) = (request("small", text), request("vllm-sr/auto", text));
-    let (mut bare, mut whole, mut added) = (Times::default(), Times::default(), Times::default());
-    client().block_on(async {
-        let mut to_backend = Line::to(backend.scripts.address()).await;
-        let mut to_chorus = Line::to(chorus.data).await;
-        for run in 0..WARM_UP + RUNS {
-            let direct = to_backend.timed(&direct).await;
-            let routed = to_chorus.timed(&routed).await;
-            if run >= WARM_UP {
-                bare.push(direct);
-                whole.push(routed);
-                added.push(routed.saturating_sub(direct));
-            }
+    let (named, routed) = (request("small", text), request("vllm-sr/auto", text));
+    let (mut bare, mut hop, mut added) = (Times::default(), Times::default(), Times::default());
+    let mut to_backend = Line::to(backend.scripts.address()).await;
+    let mut to_chorus = Line::to(chorus.data).await;
+    for run in 0..WARM_UP + RUNS {
+        let direct = to_backend.timed(&named).await;
+        let passed = to_chorus.timed(&named).await;
+        let decided = to_chorus.timed(&routed).await;
+        if run >= WARM_UP {
+            bare.push(direct);
+            hop.push(passed.saturating_sub(direct));
+            added.push(decided.saturating_sub(direct));
         }
-    });
-    println!("\nheuristics only, a request of {} bytes, {RUNS} runs of each side in turns", direct.len());
-    println!("  direct {:.1?}, through Chorus {:.1?} (medians)", bare.median(), whole.median());
+    }
+    println!(
+        "\nheuristics only, a request of {} bytes, {RUNS} runs of each side in turns, {layout}",
+        named.len()
+    );
+    println!(
+        "  direct {:.1?}; a named model, not routed, adds {:.1?} (medians)",
+        bare.median(),
+        hop.median()
+    );
     report("  added", &added, Duration::from_micros(150));
+    chorus
 }
 
-fn learned(backend: &Backend) {
-    let Some(encoder) = encoder() else { return };
-    let encoder: Arc<dyn TextEncoder> = Arc::new(encoder);
-    let chorus = Chorus::serve(LEARNED, backend, Some(Arc::clone(&encoder)));
-    let (direct, routed) = (request("small", PROMPT), request("vllm-sr/auto", PROMPT));
+async fn learned(backend: &Backend) -> Option<Chorus> {
+    let encoder: Arc<dyn TextEncoder> = Arc::new(encoder()?);
+    let chorus = Chorus::serve(LEARNED, backend, Some(Arc::clone(&encoder)), Threads::own(None)).await;
+    let (named, routed) = (request("small", PROMPT), request("vllm-sr/auto", PROMPT));
     let (mut pass, mut added) = (Times::default(), Times::default());
-    client().block_on(async {
-        let mut to_backend = Line::to(backend.scripts.address()).await;
-        let mut to_chorus = Line::to(chorus.data).await;
-        for run in 0..WARM_UP + RUNS / 3 {
-            let started = Instant::now();
-            encoder.encode(&[PROMPT]).unwrap();
-            let bare = started.elapsed();
-            let direct = to_backend.timed(&direct).await;
-            let routed = to_chorus.timed(&routed).await;
-            if run >= WARM_UP {
-                pass.push(bare);
-                added.push(routed.saturating_sub(direct));
-            }
+    let mut to_backend = Line::to(backend.scripts.address()).await;
+    let mut to_chorus = Line::to(chorus.data).await;
+    for run in 0..WARM_UP + RUNS / 3 {
+        let started = Instant::now();
+        encoder.encode(&[PROMPT]).unwrap();
+        let bare = started.elapsed();
+        let direct = to_backend.timed(&named).await;
+        let decided = to_chorus.timed(&routed).await;
+        if run >= WARM_UP {
+            pass.push(bare);
+            added.push(decided.saturating_sub(direct));
         }
-    });
+    }
     let tokens = encoder.count_tokens(PROMPT) + 2;
     println!(
         "\na decision on domain and complexity, a prompt of {tokens} tokens, {} runs in turns",
@@ -154,6 +169,7 @@ fn learned(backend: &Backend) {
         "  bare pass of the encoder on one thread {:.1?}; ratio {ratio:.2}, {verdict} 1.2",
         pass.median()
     );
+    Some(chorus)
 }
 
 /// The real encoder; says so when its files are not there.

@@ -1,5 +1,4 @@
-//! What both benchmarks stand on: a scripted backend, a served Chorus and a client, each with threads of its own, as
-//! three processes would have; and medians.
+//! What both benchmarks stand on: a scripted backend, a served Chorus and a client; and medians.
 
 use bytes::Bytes;
 use chorus_engine::{Engine, Env, Limits, Options};
@@ -15,50 +14,68 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_util::sync::CancellationToken;
 
-/// The scripted backend on a thread of its own.
+/// Threads that a part of the rig runs on. With its own, as a process would have, every step of a request wakes a
+/// thread that sleeps; on the client's only one, what is left is work.
+pub(crate) struct Threads {
+    pub(crate) handle: Handle,
+    pub(crate) _owned: Option<Runtime>,
+}
+
+impl Threads {
+    /// Its own: that many, or as many as there are cores.
+    pub(crate) fn own(count: Option<usize>) -> Self {
+        let mut builder = Builder::new_multi_thread();
+        count.map(|count| builder.worker_threads(count));
+        let runtime = builder.enable_all().build().unwrap();
+        Self { handle: runtime.handle().clone(), _owned: Some(runtime) }
+    }
+}
+
+/// The scripted backend.
 pub(crate) struct Backend {
     pub(crate) scripts: ScriptedUpstream,
-    _threads: Runtime,
+    _threads: Threads,
 }
 
 impl Backend {
-    pub(crate) fn start() -> Self {
-        let threads = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let scripts = threads.block_on(ScriptedUpstream::start()).unwrap();
+    pub(crate) async fn start(threads: Threads) -> Self {
+        let scripts = threads.handle.spawn(ScriptedUpstream::start()).await.unwrap().unwrap();
         Self { scripts, _threads: threads }
     }
 }
 
-/// A served Chorus on threads of its own.
+/// A served Chorus.
 pub(crate) struct Chorus {
     pub(crate) data: SocketAddr,
-    _threads: Runtime,
+    _threads: Threads,
 }
 
 impl Chorus {
     /// Serves that file; `${UP}` in it is the backend.
-    pub(crate) fn serve(file: &str, backend: &Backend, encoder: Option<Arc<dyn TextEncoder>>) -> Self {
-        let threads = Builder::new_multi_thread().enable_all().build().unwrap();
+    pub(crate) async fn serve(
+        file: &str,
+        backend: &Backend,
+        encoder: Option<Arc<dyn TextEncoder>>,
+        threads: Threads,
+    ) -> Self {
         let checked = chorus_spec::read(file);
         let spec = checked.spec.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
         let base_url = backend.scripts.base_url();
-        let records = SqliteRunStore::in_memory().unwrap();
         let options = Options {
             env: Env::of(move |name| (name == "UP").then(|| base_url.clone())),
             encoder,
             local: None,
-            records: Some(Arc::new(records)),
+            records: Some(Arc::new(SqliteRunStore::in_memory().unwrap())),
             limits: Limits::default(),
         };
-        let engine = Engine::new(spec, options).unwrap();
-        let door = Door::new(engine, DoorLimits::default());
+        let door = Door::new(Engine::new(spec, options).unwrap(), DoorLimits::default());
         let free = SocketAddr::from(([127, 0, 0, 1], 0));
-        let planes = threads.block_on(Planes::bind(free, free)).unwrap();
+        let planes = threads.handle.spawn(Planes::bind(free, free)).await.unwrap().unwrap();
         let data = planes.bound().unwrap().data;
-        threads.spawn(chorus_server::serve(planes, door, CancellationToken::new(), Duration::ZERO));
+        threads.handle.spawn(chorus_server::serve(planes, door, CancellationToken::new(), Duration::ZERO));
         Self { data, _threads: threads }
     }
 }

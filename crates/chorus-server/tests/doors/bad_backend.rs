@@ -154,3 +154,13 @@ async fn an_answer_that_only_looks_odd_is_still_an_answer() {
     let told = house.stream(&ask("small", "x")).await.told().await;
     assert_eq!(told.is_whole().text, "as JSON");
 }
+
+#[tokio::test]
+async fn connections_to_a_backend_are_kept() {
+    let house = House::open(HOUSE).await;
+    for _ in 0..10 {
+        assert_eq!(house.chat(&ask("small", "x")).await.status, 200);
+        assert!(house.stream(&ask("small", "x")).await.told().await.done);
+    }
+    assert_eq!(house.up.connections(), 1);
+}
