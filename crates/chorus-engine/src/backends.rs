@@ -11,8 +11,8 @@ use chorus_upstream::{Secret, Target, Timeouts, Upstream, UpstreamFault};
 use chorus_wire::{ChatReply, ChatRequest};
 use futures_util::StreamExt;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// All backends of a configuration.
@@ -20,7 +20,23 @@ pub struct Backends {
     upstream: Upstream,
     local: Option<Arc<LocalModels>>,
     env: Env,
-    turns: BTreeMap<ModelId, AtomicU64>,
+    lines: BTreeMap<ModelId, Line>,
+}
+
+/// What is kept of one model.
+struct Line {
+    /// Calls so far, for taking turns.
+    turns: AtomicU64,
+    /// The resolved target of each backend, from its first use on.
+    targets: Vec<OnceLock<Target>>,
+}
+
+/// The backend whose turn it is.
+#[derive(Clone, Copy)]
+pub struct Picked<'m> {
+    /// As configured.
+    pub backend: &'m Backend,
+    target: &'m OnceLock<Target>,
 }
 
 /// One call as a backend gets it.
@@ -39,36 +55,42 @@ impl Backends {
     /// Backends of that configuration; `local` runs those of `type: local`.
     #[must_use]
     pub fn new(spec: &Spec, upstream: Upstream, local: Option<Arc<LocalModels>>, env: Env) -> Self {
-        let turns = spec.models.keys().map(|id| (id.clone(), AtomicU64::new(0))).collect();
-        Self { upstream, local, env, turns }
+        let line = |model: &Model| Line {
+            turns: AtomicU64::new(0),
+            targets: model.backends.iter().map(|_| OnceLock::new()).collect(),
+        };
+        let lines = spec.models.iter().map(|(id, model)| (id.clone(), line(model))).collect();
+        Self { upstream, local, env, lines }
     }
 
     /// The backend whose turn it is, in proportion to weights.
     #[must_use]
-    pub fn pick<'m>(&self, model: &'m Model) -> Option<&'m Backend> {
+    pub fn pick<'m>(&'m self, model: &'m Model) -> Option<Picked<'m>> {
+        let line = self.lines.get(&model.id)?;
         let total: u64 = model.backends.iter().map(|b| u64::from(b.weight.max(1))).sum();
-        let turn = self.turns.get(&model.id).map_or(0, |turns| turns.fetch_add(1, Ordering::Relaxed));
-        let mut left = turn.checked_rem(total)?;
-        model.backends.iter().find(|backend| {
+        let mut left = line.turns.fetch_add(1, Ordering::Relaxed).checked_rem(total)?;
+        let mut places = model.backends.iter().zip(&line.targets);
+        let (backend, target) = places.find(|(backend, _)| {
             let weight = u64::from(backend.weight.max(1));
             let hit = left < weight;
             left = left.saturating_sub(weight);
             hit
-        })
+        })?;
+        Some(Picked { backend, target })
     }
 
     /// One whole answer.
     ///
     /// # Errors
     /// Why there is none.
-    pub async fn complete(&self, backend: &Backend, call: BackendCall<'_>) -> Result<ChatReply, CallFault> {
-        match &backend.endpoint {
+    pub async fn complete(&self, picked: Picked<'_>, call: BackendCall<'_>) -> Result<ChatReply, CallFault> {
+        match &picked.backend.endpoint {
             Endpoint::Local { model } => self.local()?.complete(model, call.request, call.caller).await,
             endpoint => {
-                let target = self.target(endpoint)?;
+                let target = self.target(endpoint, picked.target)?;
                 let body = call.request.to_bytes().into();
                 let limits = limits(call.total);
-                self.upstream.complete(&target, body, call.headers, &limits).await.map_err(|f| call_fault(&f))
+                self.upstream.complete(target, body, call.headers, &limits).await.map_err(|f| call_fault(&f))
             }
         }
     }
@@ -77,14 +99,14 @@ impl Backends {
     ///
     /// # Errors
     /// Why there is none.
-    pub async fn stream(&self, backend: &Backend, call: BackendCall<'_>) -> Result<Chunks, CallFault> {
-        match &backend.endpoint {
+    pub async fn stream(&self, picked: Picked<'_>, call: BackendCall<'_>) -> Result<Chunks, CallFault> {
+        match &picked.backend.endpoint {
             Endpoint::Local { model } => self.local()?.stream(model, call.request, call.caller).await,
             endpoint => {
-                let target = self.target(endpoint)?;
+                let target = self.target(endpoint, picked.target)?;
                 let body = call.request.to_bytes().into();
                 let limits = limits(call.total);
-                let chunks = self.upstream.stream(&target, body, call.headers, &limits).await;
+                let chunks = self.upstream.stream(target, body, call.headers, &limits).await;
                 let chunks = chunks.map_err(|fault| call_fault(&fault))?;
                 Ok(chunks.map(|item| item.map_err(|fault| call_fault(&fault))).boxed())
             }
@@ -95,7 +117,18 @@ impl Backends {
         self.local.as_deref().ok_or_else(|| misconfigured("this process serves no local models"))
     }
 
-    fn target(&self, endpoint: &Endpoint) -> Result<Target, CallFault> {
+    /// The target, resolved on first use: a variable that is set too late is found by the next call.
+    fn target<'m>(&self, endpoint: &Endpoint, kept: &'m OnceLock<Target>) -> Result<&'m Target, CallFault> {
+        match kept.get() {
+            Some(target) => Ok(target),
+            None => {
+                let target = self.resolve(endpoint)?;
+                Ok(kept.get_or_init(|| target))
+            }
+        }
+    }
+
+    fn resolve(&self, endpoint: &Endpoint) -> Result<Target, CallFault> {
         let Endpoint::Http { base_url, chat_path, auth_header, auth_prefix, api_key, extra_headers } =
             endpoint
         else {

@@ -2,7 +2,7 @@
 //!
 //! Every call asks the budget, is entered in the ledger before it starts, and is dropped when nobody waits for it.
 
-use crate::backends::BackendCall;
+use crate::backends::{BackendCall, Picked};
 use crate::budget::Budget;
 use crate::constrain;
 use crate::ledger::{AttemptEnd, Entry, Ledger};
@@ -11,7 +11,7 @@ use crate::plan;
 use chorus_collab::{
     Call, CallFault, CallRole, Chunks, FaultKind, GatherRule, Gathered, Live, Member, ModelCalls, Reply,
 };
-use chorus_spec::{Backend, Model, ModelId, ModelRef};
+use chorus_spec::{Model, ModelId, ModelRef};
 use chorus_wire::{ChatRequest, Chunk};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, FuturesUnordered};
@@ -43,7 +43,7 @@ pub struct LiveCalls {
 
 /// A call that the budget has consented to, ready to leave.
 struct Prepared<'m> {
-    backend: &'m Backend,
+    picked: Picked<'m>,
     request: ChatRequest,
     entry: Entry,
     started: Instant,
@@ -64,7 +64,7 @@ impl LiveCalls {
         let started = Instant::now();
         let left =
             self.budget.consent(started).map_err(|spent| fault(FaultKind::Budget, spent.to_string()))?;
-        let backend = self.mom.backends.pick(model).ok_or_else(|| no_backend(&call.model))?;
+        let picked = self.mom.backends.pick(model).ok_or_else(|| no_backend(&call.model))?;
         let mut request = call.ask.clone();
         plan::for_model(&self.mom, model, &self.candidates, &mut request);
         if call.role != CallRole::Direct {
@@ -72,8 +72,9 @@ impl LiveCalls {
         }
         let prompt_tokens =
             request.messages().iter().map(|m| chorus_wire::tokens::of_text(&m.text) + 4).sum();
-        let entry = self.ledger.open(call.role, &call.model, &backend.name, prompt_tokens, model.pricing);
-        Ok(Prepared { backend, request, entry, started, time: call.timeout.map_or(left, |t| t.min(left)) })
+        let entry =
+            self.ledger.open(call.role, &call.model, &picked.backend.name, prompt_tokens, model.pricing);
+        Ok(Prepared { picked, request, entry, started, time: call.timeout.map_or(left, |t| t.min(left)) })
     }
 
     fn model(&self, name: &str) -> Result<&Model, CallFault> {
@@ -82,9 +83,9 @@ impl LiveCalls {
 
     async fn completed(&self, call: Call) -> Result<Reply, CallFault> {
         let prepared = self.prepare(&call, false)?;
-        let Prepared { backend, request, entry, started, time } = prepared;
+        let Prepared { picked, request, entry, started, time } = prepared;
         let ask = BackendCall { request: &request, headers: &self.headers, total: time, caller: self.caller };
-        let reply = match tokio::time::timeout(time, self.mom.backends.complete(backend, ask)).await {
+        let reply = match tokio::time::timeout(time, self.mom.backends.complete(picked, ask)).await {
             Ok(reply) => reply,
             Err(_) => Err(fault(
                 FaultKind::Timeout,
@@ -104,9 +105,9 @@ impl LiveCalls {
     }
 
     async fn streamed(&self, call: Call) -> Result<Live, CallFault> {
-        let Prepared { backend, request, entry, started, time } = self.prepare(&call, true)?;
+        let Prepared { picked, request, entry, started, time } = self.prepare(&call, true)?;
         let ask = BackendCall { request: &request, headers: &self.headers, total: time, caller: self.caller };
-        let chunks = self.mom.backends.stream(backend, ask).await;
+        let chunks = self.mom.backends.stream(picked, ask).await;
         let chunks = chunks.inspect_err(|fault| entry.fail(fault, started.elapsed()))?;
         Ok(Live { model: call.model, chunks: counted(chunks, entry, started) })
     }

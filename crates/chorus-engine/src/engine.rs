@@ -9,15 +9,15 @@ use crate::ledger::Ledger;
 use crate::life::Life;
 use crate::local::LocalModels;
 use crate::mom::Mom;
-use crate::run::{Inbound, Run};
+use crate::run::{Inbound, Run, Shared};
 use crate::served::ServedRecipe;
 use chorus_infer::TextEncoder;
 use chorus_spec::{Model, ModelId, Spec};
 use chorus_store::{RunId, RunStore};
 use chorus_upstream::{ClientOptions, Upstream};
 use chorus_wire::{ChatRequest, ModelCard, ModelList};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
@@ -99,7 +99,7 @@ impl Engine {
     #[must_use]
     pub fn run(&self, inbound: Inbound) -> Run {
         let (parts, receiver) = mpsc::channel(PARTS_IN_FLIGHT);
-        let cut = Arc::new(OnceLock::new());
+        let shared = Arc::new(Shared::default());
         let id = RunId::new().to_string();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let life = Life {
@@ -109,7 +109,7 @@ impl Engine {
             caller: self.callers.fetch_add(1, Ordering::Relaxed),
             started: Instant::now(),
             parts,
-            cut: Arc::clone(&cut),
+            shared: Arc::clone(&shared),
             ledger: Ledger::default(),
         };
         let records = self.records.clone();
@@ -121,7 +121,7 @@ impl Engine {
                 tracing::error!(%fault, "a run record could not be kept");
             }
         });
-        Run { id, created: now.as_secs(), parts: receiver, cut }
+        Run { id, created: now.as_secs(), parts: receiver, shared }
     }
 
     /// What would happen to a request; nothing is called, recorded or counted.

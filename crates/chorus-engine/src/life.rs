@@ -15,14 +15,14 @@ use crate::mom::Mom;
 use crate::plan::{self, Work, WorkKind};
 use crate::record::{Draft, Ending};
 use crate::route::{Choice, Routed, route};
-use crate::run::{AnswerHead, Inbound, Part, Path, Progress, RouteHead};
+use crate::run::{AnswerHead, Inbound, Part, Path, Progress, RouteHead, Shared};
 use crate::served::Depth;
 use chorus_collab::{Answer, Call, CallRole, Live, ModelCalls};
 use chorus_spec::{Algorithm, ModelId};
 use chorus_wire::{ChatReply, ChatRequest, Chunk, StreamIdentity, StreamRepair};
 use futures_util::{FutureExt, StreamExt};
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
@@ -38,8 +38,7 @@ pub struct Life {
     pub(crate) caller: u64,
     pub(crate) started: Instant,
     pub(crate) parts: mpsc::Sender<Part>,
-    /// Why the door dropped it, where that was not the client's doing.
-    pub(crate) cut: Arc<OnceLock<Code>>,
+    pub(crate) shared: Arc<Shared>,
     pub(crate) ledger: Ledger,
 }
 
@@ -57,7 +56,7 @@ impl Life {
         let ending = match ended {
             Ok(()) => Ending::Answered,
             Err(_) if self.parts.is_closed() => {
-                self.cut.get().map_or(Ending::Cancelled, |why| Ending::Failed(*why))
+                self.shared.cut.get().map_or(Ending::Cancelled, |why| Ending::Failed(*why))
             }
             Err(fault) => {
                 let code = fault.code;
@@ -79,7 +78,7 @@ impl Life {
         draft.routed(Arc::clone(&routed));
         let work = plan::plan(&self.mom, &routed, &request)?;
         draft.planned(&work);
-        self.send(Part::Routed(Box::new(self.route_head(&request, &routed, &work)))).await?;
+        let _ = self.shared.route.set(self.route_head(&request, &routed, &work));
         match &work.kind {
             WorkKind::Fast(message) => self.fast(&work.request, message).await,
             WorkKind::One(model) => self.one(model.clone(), &work).await,

@@ -26,7 +26,16 @@ pub struct Run {
     /// When it started, in seconds since 1970.
     pub created: u64,
     pub(crate) parts: mpsc::Receiver<Part>,
-    pub(crate) cut: Arc<OnceLock<Code>>,
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What a run and its life tell each other without waking anybody.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// The route, once it is known.
+    pub(crate) route: OnceLock<RouteHead>,
+    /// Why the door dropped the run, where that was not the client's doing.
+    pub(crate) cut: OnceLock<Code>,
 }
 
 impl Run {
@@ -35,18 +44,22 @@ impl Run {
         self.parts.recv().await
     }
 
+    /// The route, once it is known; it is before any part but a fault comes.
+    #[must_use]
+    pub fn route(&self) -> Option<&RouteHead> {
+        self.shared.route.get()
+    }
+
     /// Says that it is about to be dropped for another reason than that the client left; the record will name it.
     pub fn cut(&self, why: Code) {
-        let _ = self.cut.set(why);
+        let _ = self.shared.cut.set(why);
     }
 }
 
-/// What comes out of a run, in this order: `Routed`, then any `Progress`, then `Reply` or (`Begin`, `Chunk`s, `End`).
+/// What comes out of a run, in this order: any `Progress`, then `Reply` or (`Begin`, `Chunk`s, `End`).
 /// A `Fault` may stand anywhere and is the last.
 #[derive(Debug)]
 pub enum Part {
-    /// The route is known; no model has been called yet.
-    Routed(Box<RouteHead>),
     /// What the looper is doing.
     Progress(Progress),
     /// A stream begins.

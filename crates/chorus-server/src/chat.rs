@@ -9,7 +9,7 @@ use crate::{body, reply, sse};
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use chorus_engine::{Code, Fault, Inbound, Part, RouteHead, Run};
+use chorus_engine::{Code, Fault, Inbound, Part, Run};
 use chorus_wire::ChatRequest;
 use http::{HeaderMap, StatusCode};
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(crate) async fn chat(State(door): State<Door>, headers: HeaderMap, body: Bod
     let keepalive = request.stream().then_some(door.limits.keepalive);
     let debug = headers.get("x-vsr-debug").is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"true"));
     let run = door.engine.run(Inbound { request, progress: false });
-    Answering { door, run, debug, route: None }.respond(keepalive).await
+    Answering { door, run, debug }.respond(keepalive).await
 }
 
 /// A run whose status is not committed yet.
@@ -38,7 +38,6 @@ struct Answering {
     door: Door,
     run: Run,
     debug: bool,
-    route: Option<Box<RouteHead>>,
 }
 
 impl Answering {
@@ -54,15 +53,14 @@ impl Answering {
                     let headers = self.headers().into_map();
                     return sse::response(headers, self.door, self.run, sse::Opening::Silent);
                 }
-                Next::Part(Some(Part::Routed(head))) => self.route = Some(head),
                 Next::Part(Some(Part::Begin(answer))) => {
                     let mut headers = self.headers();
-                    headers.answer(&answer, self.route.as_deref(), false);
+                    headers.answer(&answer, self.run.route(), false);
                     return sse::response(headers.into_map(), self.door, self.run, sse::Opening::Begun);
                 }
                 Next::Part(Some(Part::Reply(answer, reply))) => {
                     let mut headers = self.headers();
-                    headers.answer(&answer, self.route.as_deref(), true);
+                    headers.answer(&answer, self.run.route(), true);
                     return reply::json(StatusCode::OK, headers.into_map(), reply.to_bytes());
                 }
                 Next::Part(Some(Part::Fault(fault))) => {
@@ -79,7 +77,7 @@ impl Answering {
 
     fn headers(&self) -> Headers {
         let mut headers = Headers::of_run(&self.run.id);
-        if let Some(route) = &self.route {
+        if let Some(route) = self.run.route() {
             headers.route(route, self.debug);
         }
         headers

@@ -63,7 +63,7 @@ impl Flow {
                 Ok(Some(Part::Chunk(chunk))) => Some(sse::encode(&chunk.to_bytes())),
                 Ok(Some(Part::End(_))) => Some(self.last(sse::encode(sse::DONE))),
                 Ok(Some(Part::Fault(fault))) => Some(self.failed(&fault)),
-                Ok(Some(Part::Routed(_) | Part::Progress(_) | Part::Begin(_) | Part::Reply(..))) => continue,
+                Ok(Some(Part::Progress(_) | Part::Begin(_) | Part::Reply(..))) => continue,
                 Ok(None) => {
                     Some(self.failed(&Fault::new(Code::Internal, "the stream came to no end; see the log")))
                 }

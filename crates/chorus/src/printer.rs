@@ -22,9 +22,12 @@ impl Printer {
 
     /// Prints it whole; returns the trace of the looper, if one worked.
     pub(crate) async fn print(mut self, mut run: Run) -> anyhow::Result<Option<Value>> {
+        let mut told = false;
         while let Some(part) = run.next().await {
+            if let Some(head) = run.route().filter(|_| !std::mem::replace(&mut told, true)) {
+                self.tell(&routed(head));
+            }
             match part {
-                Part::Routed(head) => self.tell(&routed(&head)),
                 Part::Progress(progress) => self.tell(&working(&progress)),
                 Part::Begin(_) => {}
                 Part::Chunk(chunk) => self.chunk(&chunk),
