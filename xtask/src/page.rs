@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-const QUESTION: &str = "Why does ice float on water, and why does that matter for life in lakes?";
+const QUESTION: &str = "How do I check in Python whether a word is a palindrome?";
 
 /// Columns of quoted answers.
 const WIDTH: usize = 110;
@@ -132,10 +132,16 @@ fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A Markdown quotation, wrapped.
+/// A Markdown quotation: prose wrapped, code as it is.
 fn quote(text: &str) -> String {
-    let mut lines = Vec::new();
+    let (mut lines, mut code) = (Vec::new(), false);
     for paragraph in text.trim().lines() {
+        let fence = paragraph.trim_start().starts_with("```");
+        code ^= fence;
+        if code || fence {
+            lines.push(format!("> {paragraph}"));
+            continue;
+        }
         let mut line = String::from(">");
         for word in paragraph.split_whitespace() {
             if line.chars().count() + word.chars().count() + 1 > WIDTH {
@@ -146,5 +152,7 @@ fn quote(text: &str) -> String {
         }
         lines.push(line);
     }
+    // An answer that was cut amid a block would take the rest of the page with it.
+    lines.extend(code.then(|| "> ```".to_owned()));
     lines.join("\n")
 }
