@@ -18,6 +18,9 @@ use tokio::sync::OnceCell;
 /// Output of a local model where neither the request nor the route says otherwise.
 const DEFAULT_MAX_TOKENS: usize = 256;
 
+/// Sampling temperature where nobody says otherwise: small models ramble above it.
+const DEFAULT_TEMPERATURE: f32 = 0.3;
+
 /// Finds the file of a local model by its name in the store.
 pub type FindFile = Box<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>;
 
@@ -120,7 +123,7 @@ fn params(request: &ChatRequest) -> SamplingParams {
     let number = |key: &str| body.read::<f32>(key).ok().flatten();
     let defaults = SamplingParams::default();
     SamplingParams {
-        temperature: number("temperature").unwrap_or(0.7),
+        temperature: number("temperature").unwrap_or(DEFAULT_TEMPERATURE),
         top_p: number("top_p").unwrap_or(defaults.top_p),
         top_k: body.read("top_k").ok().flatten().unwrap_or(defaults.top_k),
         min_p: number("min_p").unwrap_or(defaults.min_p),

@@ -2,6 +2,8 @@
 //!
 //! It knows the binary and nothing inside it. No model, network or server is used.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot start its child has failed")]
+
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
