@@ -79,10 +79,12 @@ pub fn constrain(spec: &Spec, candidates: &[ModelRef], needs: Needs) -> (Vec<Mod
 pub fn nobody_left(removed: &[Removed]) -> Fault {
     let reasons: Vec<String> = removed.iter().map(|r| format!("{}: {}", r.model, r.reason)).collect();
     let all = |constraint| !removed.is_empty() && removed.iter().all(|r| r.constraint == constraint);
-    let code = match () {
-        () if all("context") => Code::ContextLengthExceeded,
-        () if all("dialect") => Code::NotSupported,
-        () => Code::NoCandidate,
+    let code = if all("context") {
+        Code::ContextLengthExceeded
+    } else if all("dialect") {
+        Code::NotSupported
+    } else {
+        Code::NoCandidate
     };
     Fault::new(code, format!("no candidate can serve this request ({})", reasons.join("; "))).at("messages")
 }

@@ -85,12 +85,9 @@ pub async fn evaluate(mom: &Mom, request: ChatRequest) -> Result<Evaluation, Fau
         _ => Vec::new(),
     };
     Ok(Evaluation {
-        recipe: routed.recipe.and_then(|at| mom.recipes.get(at)).map(|r| r.recipe.name.clone()),
+        recipe: routed.recipe_name(mom),
         decision: decision.map(|d| d.name.clone()),
-        algorithm: match routed.choice {
-            Choice::RequestPanel => "fusion".to_owned(),
-            _ => decision.map_or("static", |d| d.algorithm.kind()).to_owned(),
-        },
+        algorithm: routed.algorithm(mom).to_owned(),
         plugins: decision
             .map(|d| d.plugins.iter().map(|p| p.kind().to_owned()).collect())
             .unwrap_or_default(),

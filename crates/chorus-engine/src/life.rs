@@ -18,7 +18,7 @@ use crate::route::{Choice, Routed, route};
 use crate::run::{AnswerHead, Inbound, Part, Path, Progress, RouteHead, Shared};
 use crate::served::Depth;
 use chorus_collab::{Answer, Call, CallRole, Live, ModelCalls};
-use chorus_spec::{Algorithm, ModelId};
+use chorus_spec::ModelId;
 use chorus_wire::{ChatReply, ChatRequest, Chunk, StreamIdentity, StreamRepair};
 use futures_util::{FutureExt, StreamExt};
 use std::panic::AssertUnwindSafe;
@@ -236,21 +236,13 @@ impl Life {
 
     fn route_head(&self, request: &ChatRequest, routed: &Routed, work: &Work) -> RouteHead {
         let decision = routed.decision(&self.mom);
-        let recipe = routed.recipe.and_then(|at| self.mom.recipes.get(at)).map(|r| r.recipe.name.clone());
         let won = routed.decided.as_ref().and_then(|d| d.verdict.winner.as_ref());
         RouteHead {
             requested_model: request.model().to_owned(),
-            recipe,
-            decision: match routed.choice {
-                Choice::RequestPanel => Some("fusion_direct".to_owned()),
-                _ => decision.map(|d| d.name.clone()),
-            },
+            recipe: routed.recipe_name(&self.mom),
+            decision: routed.won(&self.mom),
             confidence: won.filter(|w| decision.is_some_and(|d| d.name == w.name)).map(|w| w.confidence),
-            algorithm: match &routed.choice {
-                Choice::RequestPanel => "fusion",
-                _ => decision.map_or("static", |d| Algorithm::kind(&d.algorithm)),
-            }
-            .to_owned(),
+            algorithm: routed.algorithm(&self.mom).to_owned(),
             path: path(&routed.choice, work),
             reason: routed.reason.clone(),
             warnings: routed.warnings.clone(),

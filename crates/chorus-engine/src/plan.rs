@@ -47,16 +47,7 @@ pub fn plan(mom: &Mom, routed: &Routed, request: &ChatRequest) -> Result<Work, F
         Choice::Direct(model) | Choice::Default(model) => {
             one_of(mom, &[bare(model.clone())], request.clone())
         }
-        Choice::RequestPanel => {
-            let work = Work {
-                kind: WorkKind::Fast(String::new()),
-                request: request.clone(),
-                headers: Vec::new(),
-                candidates: Vec::new(),
-                removed: Vec::new(),
-            };
-            fusion(mom, None, routed, work)
-        }
+        Choice::RequestPanel => fusion(mom, routed, None, Vec::new(), request.clone()),
         Choice::Decision(_) => {
             let decision =
                 routed.decision(mom).ok_or_else(|| Fault::new(Code::Internal, "the decision is gone"))?;
@@ -85,14 +76,7 @@ fn by_decision(
         }
         Algorithm::Fusion(settings) => {
             let candidates = decision.model_refs.clone();
-            let work = Work {
-                kind: WorkKind::Fast(String::new()),
-                request,
-                headers,
-                candidates,
-                removed: Vec::new(),
-            };
-            fusion(mom, Some(settings), routed, work)
+            Ok(Work { headers, ..fusion(mom, routed, Some(settings), candidates, request)? })
         }
         Algorithm::Unsupported(it) => {
             let text = format!(
@@ -142,12 +126,19 @@ fn static_order(mom: &Mom, routed: &Routed, decision: &Decision, verdict: Option
     order
 }
 
-fn fusion(mom: &Mom, base: Option<&FusionSettings>, routed: &Routed, mut work: Work) -> Result<Work, Fault> {
-    if let Some(param) = unsupported_param(&work.request) {
+/// The panel that constraints leave, under the policy's settings and the request's own.
+fn fusion(
+    mom: &Mom,
+    routed: &Routed,
+    base: Option<&FusionSettings>,
+    candidates: Vec<ModelRef>,
+    request: ChatRequest,
+) -> Result<Work, Fault> {
+    if let Some(param) = unsupported_param(&request) {
         let text = format!("`{param}` cannot be honoured when several models write one answer");
         return Err(Fault::new(Code::InvalidRequest, text).at(param));
     }
-    let names: Vec<ModelId> = work.candidates.iter().map(|c| c.model.clone()).collect();
+    let names: Vec<ModelId> = candidates.iter().map(|c| c.model.clone()).collect();
     let invalid =
         |fault: &dyn std::fmt::Display| Fault::new(Code::InvalidRequest, fault.to_string()).at("plugins");
     let mut settings = match (&routed.overlay, base) {
@@ -159,11 +150,10 @@ fn fusion(mom: &Mom, base: Option<&FusionSettings>, routed: &Routed, mut work: W
         settings.panel = names;
     }
     known_models(mom, &settings)?;
-    work.removed = constrain_panel(mom, &work, &mut settings)?;
-    let candidates: Vec<ModelId> = settings.panel.clone();
-    let plan = FusionPlan::from_settings(&settings, &candidates).map_err(|fault| invalid(&fault))?;
-    work.kind = WorkKind::Fusion(Box::new(plan));
-    Ok(work)
+    let removed = constrain_panel(mom, &request, &mut settings)?;
+    let plan = FusionPlan::from_settings(&settings, &settings.panel).map_err(|fault| invalid(&fault))?;
+    let kind = WorkKind::Fusion(Box::new(plan));
+    Ok(Work { kind, request, headers: Vec::new(), candidates, removed })
 }
 
 /// Every member and the judge must be a concrete model: no auto name, no slug, no stranger (DESIGN.md §5.3).
@@ -189,9 +179,13 @@ fn known_models(mom: &Mom, settings: &FusionSettings) -> Result<(), Fault> {
 }
 
 /// Takes members that cannot serve this request off the panel; the quorum stays what it was.
-fn constrain_panel(mom: &Mom, work: &Work, settings: &mut FusionSettings) -> Result<Vec<Removed>, Fault> {
+fn constrain_panel(
+    mom: &Mom,
+    request: &ChatRequest,
+    settings: &mut FusionSettings,
+) -> Result<Vec<Removed>, Fault> {
     let seats: Vec<ModelRef> = settings.panel.iter().map(|m| bare(m.clone())).collect();
-    let (kept, removed) = constrain(&mom.spec, &seats, Needs::of(&work.request).of_member());
+    let (kept, removed) = constrain(&mom.spec, &seats, Needs::of(request).of_member());
     if kept.is_empty() {
         return Err(nobody_left(&removed));
     }

@@ -60,15 +60,10 @@ impl Draft {
 
     /// The rows of it: written at the end, because no model needs to wait for them.
     fn write_route(&mut self, mom: &Mom, routed: &Routed) {
-        let decision = routed.decision(mom);
         let record = &mut self.record;
-        record.recipe = routed.recipe.and_then(|at| mom.recipes.get(at)).map(|r| r.recipe.name.clone());
-        record.decision = decision.map(|d| d.name.clone());
-        record.algorithm = Some(decision.map_or("static", |d| d.algorithm.kind()).to_owned());
-        if routed.choice == Choice::RequestPanel {
-            record.decision = Some("fusion_direct".to_owned());
-            record.algorithm = Some("fusion".to_owned());
-        }
+        record.recipe = routed.recipe_name(mom);
+        record.decision = routed.won(mom);
+        record.algorithm = Some(routed.algorithm(mom).to_owned());
         record.path = Some(word(&routed.choice).to_owned());
         let Some(decided) = &routed.decided else { return };
         record.signals = decided.evidence.iter().map(|(key, seen)| signal(key.to_string(), seen)).collect();

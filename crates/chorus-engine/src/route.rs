@@ -55,6 +55,30 @@ impl Routed {
             _ => None,
         }
     }
+
+    /// The name of the recipe that was asked.
+    #[must_use]
+    pub fn recipe_name(&self, mom: &Mom) -> Option<String> {
+        Some(mom.recipes.get(self.recipe?)?.recipe.name.clone())
+    }
+
+    /// What the client is told won: a decision, or the panel that it brought itself. Source: contract §2.1.
+    #[must_use]
+    pub fn won(&self, mom: &Mom) -> Option<String> {
+        match self.choice {
+            Choice::RequestPanel => Some("fusion_direct".to_owned()),
+            _ => self.decision(mom).map(|decision| decision.name.clone()),
+        }
+    }
+
+    /// The contract's word for how candidates become an answer.
+    #[must_use]
+    pub fn algorithm<'a>(&self, mom: &'a Mom) -> &'a str {
+        match self.choice {
+            Choice::RequestPanel => "fusion",
+            _ => self.decision(mom).map_or("static", |decision| decision.algorithm.kind()),
+        }
+    }
 }
 
 /// Routes a request.
