@@ -228,8 +228,8 @@ fn prepare_rule(signal: &Signal, global: &Global, heads: Heads) -> Result<Prepar
             heads.complexity,
         )),
         SignalKind::Language(_) | SignalKind::Embedding(_) | SignalKind::Domain(_) => Prepared::Family,
-        SignalKind::Unsupported(family) => Prepared::Unsupported(
-            signal.emits().into_iter().map(|name| SignalKey::new(*family, name)).collect(),
+        _ => Prepared::Unsupported(
+            signal.emits().into_iter().map(|name| SignalKey::new(signal.family(), name)).collect(),
         ),
     })
 }

@@ -10,6 +10,7 @@ mod decision;
 mod diagnostic;
 mod family;
 mod ids;
+mod knowledge;
 mod projection;
 mod provider;
 mod read;
@@ -23,6 +24,7 @@ pub use decision::{SystemPrompt, SystemPromptMode, ToolsMode, ToolsPlugin};
 pub use diagnostic::{DIAGNOSTIC_CODES, Diagnostic, Severity};
 pub use family::{Family, SignalKey};
 pub use ids::{Digest, MicroUsd, MissingVariable, ModelId, Place, Secret, Template};
+pub use knowledge::{KbMetric, KnowledgeBase};
 pub use projection::{
     Calibration, InputSource, Mapping, MappingMethod, MappingOutput, Partition, PartitionSemantics,
     Projections, Score, ScoreInput, ValueSource,
@@ -31,9 +33,11 @@ pub use provider::{ApiFormat, Backend, Endpoint, Model, ModelCard, Pricing, Reas
 pub use read::{Checked, read};
 pub use rule::{Condition, NumericPredicate};
 pub use signal::{
-    Aggregation, ComplexitySignal, ContextSignal, ConversationFeature, ConversationSignal,
-    ConversationSource, DomainSignal, EmbeddingSignal, FeatureKind, KeywordMethod, KeywordOperator,
-    KeywordSignal, LanguageSignal, ModelScore, PrototypeScoring, Signal, SignalKind, StructureFeature,
-    StructureSignal, StructureSource,
+    Aggregation, AuthzSignal, ClassifierKind, ClassifierSignal, ComplexitySignal, ContextSignal,
+    ConversationFeature, ConversationSignal, ConversationSource, DomainSignal, EmbeddingSignal, EventSignal,
+    FactCheckSignal, FeatureKind, JailbreakMethod, JailbreakSignal, KbMatch, KbSignal, KbTarget,
+    KeywordMethod, KeywordOperator, KeywordSignal, LanguageSignal, MetadataPredicate, MetadataSignal,
+    ModalitySignal, ModelScore, PiiSignal, PreferenceSignal, PrototypeScoring, ReaskSignal, RoleSubject,
+    Signal, SignalKind, StructureFeature, StructureSignal, StructureSource, UserFeedbackSignal,
 };
 pub use spec::{Entrypoint, Global, Listener, Recipe, Spec};
