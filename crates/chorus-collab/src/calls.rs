@@ -11,8 +11,18 @@ use std::time::Duration;
 pub enum CallRole {
     /// The only call of a request.
     Direct,
-    /// A panel member; a self-panel has several of one model.
+    /// One model of a cascade.
+    Attempt,
+    /// A check of an answer by a model.
+    Verifier,
+    /// A panel member, a candidate, or a seat of a round; a self-panel has several of one model.
     Panel,
+    /// A rating of others' answers.
+    Rater,
+    /// The plan of a workflow.
+    Planner,
+    /// A worker of a workflow's step.
+    Worker,
     /// The judge's analysis.
     Judge,
     /// The stage that owns the final answer.
@@ -125,6 +135,9 @@ pub struct Gathered {
     pub members: Vec<Member>,
 }
 
+/// Whether the members that are done, in the order of arrival, are enough.
+pub type Enough = dyn Fn(&[Member]) -> bool + Send + Sync;
+
 /// Calls to models, under a budget.
 ///
 /// Whoever implements it asks the budget before every call, counts every attempt (failed and cancelled ones too, with
@@ -136,8 +149,19 @@ pub trait ModelCalls: Send + Sync {
     /// One answer as a stream; `Ok` once the backend accepted the call.
     fn stream(&self, call: Call) -> BoxFuture<'_, Result<Live, CallFault>>;
 
+    /// Several answers at once, until the quorum is reached, or `enough` says so of the members that are done, or no
+    /// call is left.
+    fn gather_until<'a>(
+        &'a self,
+        calls: Vec<Call>,
+        rule: GatherRule,
+        enough: &'a Enough,
+    ) -> BoxFuture<'a, Gathered>;
+
     /// Several answers at once, until the quorum is reached or no call is left.
-    fn gather(&self, calls: Vec<Call>, rule: GatherRule) -> BoxFuture<'_, Gathered>;
+    fn gather(&self, calls: Vec<Call>, rule: GatherRule) -> BoxFuture<'_, Gathered> {
+        self.gather_until(calls, rule, &|_| false)
+    }
 
     /// The model's context window in tokens, where it is declared.
     fn context_window(&self, model: &str) -> Option<u64>;

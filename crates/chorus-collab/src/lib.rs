@@ -5,14 +5,27 @@
 //!
 //! **Invariant:** no call is made but through [`ModelCalls`], which asks the budget first and counts every attempt.
 
+mod answers;
 pub mod calls;
+mod candidate;
+mod compact;
+mod events;
+mod fault;
+mod fence;
+mod finish;
 pub mod fusion;
+mod member;
+mod question;
+mod salvage;
+mod template;
+mod window;
 
 pub use calls::{
-    Answer, Call, CallFault, CallRole, Chunks, FaultKind, GatherRule, Gathered, Live, Member, ModelCalls,
-    Reply,
+    Answer, Call, CallFault, CallRole, Chunks, Enough, FaultKind, GatherRule, Gathered, Live, Member,
+    ModelCalls, Reply,
 };
-pub use fusion::{
-    Analysis, FusionEvents, FusionOverlay, FusionPlan, FusionTrace, LoopFault, PlanFault, fusion,
-    unsupported_param,
-};
+pub use candidate::Candidate;
+pub use events::{LoopEvent, LoopEvents};
+pub use fault::{LoopFault, MemberFailure};
+pub use fusion::{Analysis, FusionOverlay, FusionPlan, FusionTrace, PlanFault, fusion};
+pub use question::unsupported_param;

@@ -4,9 +4,9 @@
 
 use chorus_policy::{Evidence, Observation, Policy, Progress, Scope};
 use chorus_spec::{
-    Algorithm, Condition, Decision, DomainSignal, Family, InputSource, KeywordMethod, KeywordOperator,
-    KeywordSignal, Mapping, MappingMethod, MappingOutput, NumericPredicate, Partition, PartitionSemantics,
-    Place, Recipe, Score, ScoreInput, Signal, SignalKey, SignalKind, ValueSource,
+    Condition, Decision, DomainSignal, Family, InputSource, KeywordMethod, KeywordOperator, KeywordSignal,
+    Mapping, MappingMethod, MappingOutput, NumericPredicate, Partition, PartitionSemantics, Place, Recipe,
+    Score, ScoreInput, Signal, SignalKey, SignalKind, ValueSource,
 };
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -60,14 +60,9 @@ fn decision(index: usize) -> Decision {
     ]);
     Decision {
         name: format!("decision_{index}"),
-        description: String::new(),
         priority: 100 - (index / 2) as i64,
-        tier: 0,
         rules: Some(rules),
-        model_refs: Vec::new(),
-        algorithm: Algorithm::Static,
-        plugins: Vec::new(),
-        place: Place::default(),
+        ..Decision::default()
     }
 }
 

@@ -5,10 +5,10 @@
 //! **Invariant:** every key that anything reads or any rule emits has exactly one slot.
 
 use crate::program::{AskEntry, DecisionStep, Gate, Input, InputFrom, MappingStep, Output, PartitionStep};
-use crate::program::{Program, Rule, ScoreStep, Slot, SlotId, Source};
+use crate::program::{Program, Rule, ScoreStep, Slot, SlotId, Source, TestStep};
 use crate::{Ask, rank};
 use chorus_spec::{Condition, Decision, Family, InputSource, Mapping, Partition, Recipe, Score, ScoreInput};
-use chorus_spec::{Signal, SignalKey, SignalKind};
+use chorus_spec::{Signal, SignalKey, SignalKind, Test};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Compiles `recipe`; `cost` gives the tier of a family, smaller is cheaper.
@@ -48,13 +48,20 @@ struct Compiler<'a> {
     keys: Vec<SignalKey>,
     /// Sorted by family and name.
     signals: Vec<&'a Signal>,
+    /// Sorted; asked for after the signals.
+    metrics: Vec<SignalKey>,
 }
 
 impl<'a> Compiler<'a> {
     fn new(recipe: &'a Recipe) -> Self {
         let mut signals: Vec<_> = recipe.signals.iter().collect();
         signals.sort_by(|a, b| (a.family(), &a.name).cmp(&(b.family(), &b.name)));
-        Self { recipe, keys: keys(recipe).into_iter().collect(), signals }
+        Self {
+            recipe,
+            keys: keys(recipe).into_iter().collect(),
+            signals,
+            metrics: metrics(recipe).into_iter().collect(),
+        }
     }
 
     /// The position of a key; past the end (read as unsupported) if the recipe does not name it.
@@ -68,6 +75,9 @@ impl<'a> Compiler<'a> {
             for key in emitted(signal) {
                 sources.entry(key).or_insert(Source::Rule(index));
             }
+        }
+        for (index, key) in self.metrics.iter().enumerate() {
+            sources.entry(key.clone()).or_insert(Source::Rule(self.signals.len() + index));
         }
         for (index, score) in self.recipe.projections.scores.iter().enumerate() {
             for output in self.mappings(score).flat_map(|(_, m)| &m.outputs) {
@@ -100,16 +110,26 @@ impl<'a> Compiler<'a> {
             cost: cost(signal.family()),
             emits: emitted(signal).map(|key| self.slot(&key)).collect(),
         };
-        self.signals.iter().map(entry).collect()
+        let metric = |key: &SignalKey| AskEntry {
+            ask: Ask { family: key.family, rule: key.name.clone() },
+            cost: cost(key.family),
+            emits: vec![self.slot(key)],
+        };
+        self.signals.iter().map(entry).chain(self.metrics.iter().map(metric)).collect()
     }
 
     fn rule(&self, condition: &Condition) -> Rule {
         match condition {
             Condition::Signal(key) => Rule::Leaf(self.slot(key)),
+            Condition::Tested(test) => Rule::Tested(self.test(test)),
             Condition::And(parts) => Rule::All(parts.iter().map(|p| self.rule(p)).collect()),
             Condition::Or(parts) => Rule::Any(parts.iter().map(|p| self.rule(p)).collect()),
             Condition::Not(part) => Rule::Not(Box::new(self.rule(part))),
         }
+    }
+
+    fn test(&self, test: &Test) -> TestStep {
+        TestStep { slot: self.slot(&test.key), predicate: test.predicate, on_absent: test.on_absent }
     }
 
     fn partition(&self, partition: &Partition) -> PartitionStep {
@@ -134,10 +154,12 @@ impl<'a> Compiler<'a> {
     /// Source: contract v0.3, `classifier_composers.go`.
     fn composer(&self, condition: &Condition) -> Rule {
         match condition {
-            Condition::Signal(key) if matches!(key.family, Family::Complexity | Family::Projection) => {
+            Condition::Signal(key) | Condition::Tested(Test { key, .. })
+                if matches!(key.family, Family::Complexity | Family::Projection) =>
+            {
                 Rule::Any(Vec::new())
             }
-            Condition::Signal(key) => Rule::Leaf(self.slot(key)),
+            Condition::Signal(_) | Condition::Tested(_) => self.rule(condition),
             Condition::And(parts) => Rule::All(parts.iter().map(|p| self.composer(p)).collect()),
             Condition::Or(parts) => Rule::Any(parts.iter().map(|p| self.composer(p)).collect()),
             Condition::Not(part) => Rule::Not(Box::new(self.composer(part))),
@@ -203,7 +225,17 @@ fn emitted(signal: &Signal) -> impl Iterator<Item = SignalKey> {
     signal.emits().into_iter().map(move |name| SignalKey::new(family, name))
 }
 
-/// A knowledge base's metric is a fact like any other; nothing emits it yet.
+/// The metrics of knowledge bases that scores read, sorted.
+fn metrics(recipe: &Recipe) -> BTreeSet<SignalKey> {
+    let inputs = recipe.projections.scores.iter().flat_map(|s| &s.inputs);
+    let metric = |input: &ScoreInput| match &input.source {
+        InputSource::KbMetric { kb, metric } => Some(kb_metric(kb, metric)),
+        InputSource::Signal(_) | InputSource::Score(_) => None,
+    };
+    inputs.filter_map(metric).collect()
+}
+
+/// A knowledge base's metric is a fact like any other, which is asked for by its own name.
 fn kb_metric(kb: &str, metric: &str) -> SignalKey {
     SignalKey::new(Family::Kb, format!("{kb}.{metric}"))
 }
@@ -219,12 +251,11 @@ fn keys(recipe: &Recipe) -> BTreeSet<SignalKey> {
         keys.extend(partition.members.iter().chain(&partition.default).cloned());
     }
     for input in recipe.projections.scores.iter().flat_map(|s| &s.inputs) {
-        match &input.source {
-            InputSource::Signal(key) => drop(keys.insert(key.clone())),
-            InputSource::KbMetric { kb, metric } => drop(keys.insert(kb_metric(kb, metric))),
-            InputSource::Score(_) => {}
+        if let InputSource::Signal(key) = &input.source {
+            keys.insert(key.clone());
         }
     }
+    keys.extend(metrics(recipe));
     let outputs = recipe.projections.mappings.iter().flat_map(|m| &m.outputs);
     keys.extend(outputs.map(|o| SignalKey::new(Family::Projection, &o.name)));
     recipe.decisions.iter().filter_map(|d| d.rules.as_ref()).for_each(|rules| leaves(rules, &mut keys));
@@ -232,9 +263,5 @@ fn keys(recipe: &Recipe) -> BTreeSet<SignalKey> {
 }
 
 fn leaves(condition: &Condition, keys: &mut BTreeSet<SignalKey>) {
-    match condition {
-        Condition::Signal(key) => drop(keys.insert(key.clone())),
-        Condition::And(parts) | Condition::Or(parts) => parts.iter().for_each(|p| leaves(p, keys)),
-        Condition::Not(part) => leaves(part, keys),
-    }
+    keys.extend(condition.keys().into_iter().cloned());
 }

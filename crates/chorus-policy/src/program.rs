@@ -8,7 +8,8 @@
 use crate::Ask;
 use crate::rank::Rank;
 use chorus_spec::{
-    Calibration, Family, MappingMethod, NumericPredicate, PartitionSemantics, SignalKey, ValueSource,
+    Calibration, Family, MappingMethod, NumericPredicate, OnAbsent, PartitionSemantics, SignalKey,
+    ValueSource,
 };
 
 /// Position in [`Program::slots`].
@@ -49,7 +50,7 @@ pub(crate) enum Source {
     Nobody,
 }
 
-/// One signal rule.
+/// One signal rule, or one metric of a knowledge base.
 #[derive(Debug)]
 pub(crate) struct AskEntry {
     pub(crate) ask: Ask,
@@ -62,9 +63,20 @@ pub(crate) struct AskEntry {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Rule {
     Leaf(SlotId),
+    /// A leaf with a test of its own.
+    Tested(TestStep),
     All(Vec<Rule>),
     Any(Vec<Rule>),
     Not(Box<Rule>),
+}
+
+/// What a leaf asks of a slot beyond whether it matched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct TestStep {
+    pub(crate) slot: SlotId,
+    /// Bounds of the raw value; `None` asks whether it matched.
+    pub(crate) predicate: Option<NumericPredicate>,
+    pub(crate) on_absent: OnAbsent,
 }
 
 /// An exclusive group.

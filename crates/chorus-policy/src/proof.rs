@@ -126,6 +126,10 @@ impl Prover<'_> {
                 let belief = rule.belief(self.facts);
                 (self.leaf(*slot, belief), belief)
             }
+            Rule::Tested(test) => {
+                let belief = rule.belief(self.facts);
+                (self.leaf(test.slot, belief), belief)
+            }
             Rule::All(parts) => self.connective(NodeType::And, parts, |b| Belief::all(b.iter().copied())),
             Rule::Any(parts) => self.connective(NodeType::Or, parts, |b| Belief::any(b.iter().copied())),
             Rule::Not(part) => {

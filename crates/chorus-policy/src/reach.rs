@@ -6,7 +6,7 @@
 //! **Invariant:** a rule whose truth is open and that waits for nothing in this walk stays as it is for good.
 
 use crate::facts::{Facts, State};
-use crate::program::{InputFrom, Program, Rule, SlotId, Source};
+use crate::program::{InputFrom, Program, Rule, SlotId, Source, TestStep};
 
 /// A walk for observations that are in one state: pending (what must be asked) or unsupported (what is missing).
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl<'a> Reach<'a> {
             return;
         }
         match rule {
-            Rule::Leaf(slot) => self.slot(*slot),
+            Rule::Leaf(slot) | Rule::Tested(TestStep { slot, .. }) => self.slot(*slot),
             Rule::All(parts) | Rule::Any(parts) => parts.iter().for_each(|part| self.truth(part)),
             Rule::Not(part) => self.truth(part),
         }
@@ -47,7 +47,7 @@ impl<'a> Reach<'a> {
     pub(crate) fn confidence(&mut self, rule: &Rule) {
         let belief = rule.belief(self.facts);
         match rule {
-            Rule::Leaf(slot) => self.slot(*slot),
+            Rule::Leaf(slot) | Rule::Tested(TestStep { slot, .. }) => self.slot(*slot),
             Rule::All(parts) => parts.iter().for_each(|part| self.confidence(part)),
             Rule::Any(parts) => {
                 for part in parts {

@@ -1,15 +1,27 @@
 //! How the candidates of a decision become an answer.
 
-use crate::{ModelId, Place};
+use crate::{
+    BudgetSettings, ConfidenceSettings, GroundingSettings, ModelId, Place, RatingsSettings, RemomSettings,
+    WorkflowSettings,
+};
 use std::time::Duration;
 
 /// The algorithm of a decision.
-#[derive(Debug, Clone)]
+#[derive(Debug, Default, Clone)]
 pub enum Algorithm {
     /// One model: the domain's best known, else the first candidate.
+    #[default]
     Static,
     /// Panel, judge, synthesis.
     Fusion(Box<FusionSettings>),
+    /// A cascade from a small model to a large one.
+    Confidence(Box<ConfidenceSettings>),
+    /// Candidates side by side, rated.
+    Ratings(Box<RatingsSettings>),
+    /// Rounds of parallel reasoning, and a synthesis.
+    Remom(Box<RemomSettings>),
+    /// Bounded roles, or a planner.
+    Workflows(Box<WorkflowSettings>),
     /// Known to the contract, not supported yet.
     Unsupported(UnsupportedAlgorithm),
 }
@@ -21,18 +33,46 @@ impl Algorithm {
         match self {
             Self::Static => "static",
             Self::Fusion(_) => "fusion",
+            Self::Confidence(_) => "confidence",
+            Self::Ratings(_) => "ratings",
+            Self::Remom(_) => "remom",
+            Self::Workflows(_) => "workflows",
             Self::Unsupported(it) => &it.kind,
+        }
+    }
+
+    /// Which looper it is, if several models collaborate.
+    #[must_use]
+    pub fn looper(&self) -> Option<LooperKind> {
+        match self {
+            Self::Static | Self::Unsupported(_) => None,
+            Self::Fusion(_) => Some(LooperKind::Fusion),
+            Self::Confidence(_) => Some(LooperKind::Confidence),
+            Self::Ratings(_) => Some(LooperKind::Ratings),
+            Self::Remom(_) => Some(LooperKind::ReMoM),
+            Self::Workflows(_) => Some(LooperKind::Workflows),
+        }
+    }
+
+    /// What a request may spend on it; unbounded where nothing is declared.
+    #[must_use]
+    pub fn budget(&self) -> BudgetSettings {
+        match self {
+            Self::Static | Self::Unsupported(_) => BudgetSettings::default(),
+            Self::Fusion(it) => it.budget,
+            Self::Confidence(it) => it.budget,
+            Self::Ratings(it) => it.budget,
+            Self::Remom(it) => it.budget,
+            Self::Workflows(it) => it.budget,
         }
     }
 }
 
-/// A selector or looper that the contract knows and this version does not run.
+/// A selector that the contract knows and this version does not run.
 #[derive(Debug, Clone)]
 pub struct UnsupportedAlgorithm {
     /// The contract's type word.
     pub kind: String,
-    /// Whether several models would collaborate.
-    pub looper: Option<LooperKind>,
     /// Where it was written.
     pub place: Place,
 }
@@ -46,6 +86,20 @@ pub enum LooperKind {
     ReMoM,
     Fusion,
     Workflows,
+}
+
+impl LooperKind {
+    /// The contract's type word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Confidence => "confidence",
+            Self::Ratings => "ratings",
+            Self::ReMoM => "remom",
+            Self::Fusion => "fusion",
+            Self::Workflows => "workflows",
+        }
+    }
 }
 
 /// What a failing member or stage does.
@@ -92,6 +146,10 @@ pub struct FusionSettings {
     pub judge_prompt_version: String,
     /// Our extension: with one usable answer, give it as it is instead of going through synthesis (default false).
     pub single_answer_passthrough: bool,
+    /// What the panel's answers are held against before they count; `None` counts all alike.
+    pub grounding: Option<GroundingSettings>,
+    /// What the request may spend (*extension*).
+    pub budget: BudgetSettings,
 }
 
 impl Default for FusionSettings {
@@ -112,6 +170,8 @@ impl Default for FusionSettings {
             synthesis_template: None,
             judge_prompt_version: "fusion-v1".to_owned(),
             single_answer_passthrough: false,
+            grounding: None,
+            budget: BudgetSettings::default(),
         }
     }
 }

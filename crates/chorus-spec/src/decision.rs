@@ -1,6 +1,7 @@
 //! Policy as written: a boolean rule over evidence, and what the route carries when it wins.
 
-use crate::{Algorithm, Condition, ModelId, Place, Template};
+use crate::{Algorithm, Condition, ModelId, OutputContract, Place, Template};
+use std::collections::BTreeMap;
 
 /// How the winner is chosen among matched decisions that have no tier.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -14,7 +15,7 @@ pub enum Strategy {
 }
 
 /// One route of a recipe.
-#[derive(Debug, Clone)]
+#[derive(Debug, Default, Clone)]
 pub struct Decision {
     /// Its name; unique in the recipe.
     pub name: String,
@@ -32,6 +33,18 @@ pub struct Decision {
     pub algorithm: Algorithm,
     /// What else happens on this route, in order; at most one of a type.
     pub plugins: Vec<Plugin>,
+    /// What the model is told about the form of its answer.
+    pub output_contract: Option<String>,
+    /// What the answer is held to.
+    pub output_contract_spec: Option<OutputContract>,
+    /// What the client is told about keeping the conversation where it is.
+    pub emits: Vec<Retention>,
+    /// Loops over candidates that the DSL unrolls.
+    pub candidate_iterations: Vec<CandidateIteration>,
+    /// Whether and how learning may change this route's choice.
+    pub adaptations: Option<Adaptations>,
+    /// Values for other programs, as JSON; at most 32 keys and 4,096 bytes together.
+    pub annotations: BTreeMap<String, serde_json::Value>,
     /// Where it was written.
     pub place: Place,
 }
@@ -157,4 +170,67 @@ pub enum ToolsMode {
     Filtered,
     /// None stays.
     None,
+}
+
+/// A hint to the client about the conversation that this route serves (`emits`, kind `retention`): one
+/// `x-vsr-retention-*` header for each field that is there.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// The conversation need not be kept.
+    pub drop: Option<bool>,
+    /// Turns for which the hint holds; at least 1.
+    pub ttl_turns: Option<u64>,
+    /// The next turns should go to the same model.
+    pub keep_current_model: Option<bool>,
+    /// A backend that has the conversation's beginning in its cache is worth more.
+    pub prefer_prefix_retention: Option<bool>,
+}
+
+/// A loop over candidates (`FOR … IN` in the DSL).
+#[derive(Debug, Clone)]
+pub struct CandidateIteration {
+    /// The loop's variable.
+    pub variable: String,
+    /// `decision.candidates` or `models`.
+    pub source: IterationSource,
+    /// What each turn puts out, as (type, value).
+    pub outputs: Vec<(String, Option<String>)>,
+}
+
+/// What a [`CandidateIteration`] goes over.
+#[derive(Debug, Clone)]
+pub enum IterationSource {
+    /// The decision's own candidates.
+    Candidates,
+    /// These models.
+    Models(Vec<ModelRef>),
+}
+
+/// Whether and how learning may change a route's choice.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Adaptations {
+    /// For the whole route.
+    pub mode: AdaptationMode,
+    /// For the choice among candidates.
+    pub adaptation: Option<AdaptationMode>,
+    /// Which candidates may be chosen, as written.
+    pub candidate_set: Option<String>,
+    /// For the protection of running conversations.
+    pub protection: Option<AdaptationMode>,
+    /// Weight of staying; at least 0.
+    pub stability_weight: Option<f64>,
+    /// By how much another must be better; at least 0.
+    pub switch_margin: Option<f64>,
+}
+
+/// What becomes of a learned proposal.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum AdaptationMode {
+    /// It is followed.
+    #[default]
+    Apply,
+    /// It is noted.
+    Observe,
+    /// It is not asked for.
+    Bypass,
 }

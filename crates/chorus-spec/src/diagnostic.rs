@@ -4,6 +4,11 @@
 //!
 //! **Invariant:** a rendered diagnostic never shows a credential, also when it points at the line that holds one.
 
+pub mod code;
+mod pages;
+
+pub use pages::{DIAGNOSTIC_CODES, DiagnosticCode};
+
 use crate::Place;
 use std::fmt::Write as _;
 
@@ -45,58 +50,6 @@ pub struct Diagnostic {
     pub path: String,
 }
 
-/// Every code a diagnostic can carry, and what it says.
-pub const DIAGNOSTIC_CODES: &[(&str, &str)] = &[
-    (code::YAML, "The text is not YAML that this reader takes (syntax, size, depth, tags, merge keys)."),
-    (code::UNKNOWN_KEY, "The contract has no such key at this place."),
-    (code::NOT_SUPPORTED_YET, "The contract has it; this version does not run it."),
-    (code::NOT_NEEDED, "It configures machinery that this engine does without."),
-    (code::UNUSED, "It is read, and something beside it makes it idle."),
-    (code::MISSING_KEY, "A key that must be there is not."),
-    (code::WRONG_TYPE, "The value has another shape than the key takes."),
-    (code::BAD_VALUE, "The value has the right shape and is not one the key takes."),
-    (code::BAD_RANGE, "A number is out of its range, or bounds contradict each other."),
-    (code::BAD_PATTERN, "A regular expression does not compile."),
-    (code::BAD_RULE, "A node of a rule tree is neither one leaf nor one operator over its children."),
-    (code::UNKNOWN_REFERENCE, "A name that nothing in the file declares."),
-    (code::DUPLICATE_KEY, "One key stands twice in one mapping."),
-    (code::DUPLICATE_NAME, "Two things of one kind share a name."),
-    (code::NAME_COLLISION, "A name is taken by an automatic name, a looper or a model."),
-    (code::CYCLE, "Scores or composers depend on themselves."),
-    (code::RECURSION, "A looper, an automatic name or an entrypoint stands where a model must."),
-    (code::NEVER_MATCHES, "A rule, or a part of one, can never match."),
-    (code::LITERAL_SECRET, "A credential is written into the file."),
-    (code::JUDGE_IS_MEMBER, "The judge also sits on the panel that it judges."),
-    (code::SAME_MODEL_TWICE, "Two panel members are one model under two names."),
-    (code::TEMPLATE_PLACEHOLDER, "A prompt template lacks a placeholder, so it hides what it should show."),
-];
-
-/// The codes, by name.
-pub(crate) mod code {
-    pub(crate) const YAML: &str = "yaml";
-    pub(crate) const UNKNOWN_KEY: &str = "unknown-key";
-    pub(crate) const NOT_SUPPORTED_YET: &str = "not-supported-yet";
-    pub(crate) const NOT_NEEDED: &str = "not-needed";
-    pub(crate) const UNUSED: &str = "unused";
-    pub(crate) const MISSING_KEY: &str = "missing-key";
-    pub(crate) const WRONG_TYPE: &str = "wrong-type";
-    pub(crate) const BAD_VALUE: &str = "bad-value";
-    pub(crate) const BAD_RANGE: &str = "bad-range";
-    pub(crate) const BAD_PATTERN: &str = "bad-pattern";
-    pub(crate) const BAD_RULE: &str = "bad-rule";
-    pub(crate) const UNKNOWN_REFERENCE: &str = "unknown-reference";
-    pub(crate) const DUPLICATE_KEY: &str = "duplicate-key";
-    pub(crate) const DUPLICATE_NAME: &str = "duplicate-name";
-    pub(crate) const NAME_COLLISION: &str = "name-collision";
-    pub(crate) const CYCLE: &str = "cycle";
-    pub(crate) const RECURSION: &str = "recursion";
-    pub(crate) const NEVER_MATCHES: &str = "never-matches";
-    pub(crate) const LITERAL_SECRET: &str = "literal-secret";
-    pub(crate) const JUDGE_IS_MEMBER: &str = "judge-is-member";
-    pub(crate) const SAME_MODEL_TWICE: &str = "same-model-twice";
-    pub(crate) const TEMPLATE_PLACEHOLDER: &str = "template-placeholder";
-}
-
 /// Keys whose value is never shown.
 const SECRET_KEYS: [&str; 5] = ["api_key", "password", "access_key", "auth_token", "Authorization"];
 
@@ -125,7 +78,8 @@ impl Diagnostic {
             let indent = column.saturating_sub(1).min(text.chars().count());
             let _ = writeln!(out, "{:gutter$} |", "");
             let _ = writeln!(out, "{line} | {text}");
-            let _ = writeln!(out, "{:gutter$} | {:indent$}^", "", "");
+            let carets = "^".repeat(word_length(text.chars().skip(indent)));
+            let _ = writeln!(out, "{:gutter$} | {:indent$}{carets}", "", "");
         }
         if !self.path.is_empty() {
             let _ = writeln!(out, "{:gutter$} = path: {}", "", self.path);
@@ -141,6 +95,16 @@ impl Diagnostic {
         let key = self.path.rsplit('.').next().unwrap_or_default();
         SECRET_KEYS.contains(&key) || key == "api_key_env"
     }
+}
+
+/// How many characters the word or quoted text has that begins here; 1 where there is none.
+fn word_length(mut rest: impl Iterator<Item = char>) -> usize {
+    let length = match rest.next() {
+        Some(quote @ ('"' | '\'')) => 2 + rest.take_while(|c| *c != quote).count(),
+        Some(_) => 1 + rest.take_while(|c| c.is_alphanumeric() || "_-./".contains(*c)).count(),
+        None => 1,
+    };
+    length.min(SHOWN_CHARACTERS)
 }
 
 /// Whether a line ends with a secret key, so that the credential stands on the next one.

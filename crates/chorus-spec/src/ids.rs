@@ -86,6 +86,21 @@ impl Template {
         &self.0
     }
 
+    /// Every variable that it names, in order: the name, and whether a default stands in.
+    #[must_use]
+    pub fn variables(&self) -> Vec<(&str, bool)> {
+        let (mut names, mut rest) = (Vec::new(), self.0.as_str());
+        while let Some((_, after)) = rest.split_once('$') {
+            rest = after.strip_prefix('$').unwrap_or(after);
+            if let Some((name, tail)) = after.strip_prefix('{').and_then(|tail| tail.split_once('}')) {
+                let (name, default) = name.split_once(":-").map_or((name, None), |(n, d)| (n, Some(d)));
+                names.push((name, default.is_some()));
+                rest = tail;
+            }
+        }
+        names
+    }
+
     /// Replaces every `${NAME}` by what `lookup` gives.
     ///
     /// # Errors
@@ -132,6 +147,12 @@ impl Secret {
     /// Keeps the text as written.
     pub fn new(text: impl Into<String>) -> Self {
         Self(Template::new(text))
+    }
+
+    /// Every variable that it names, as [`Template::variables`].
+    #[must_use]
+    pub fn variables(&self) -> Vec<(&str, bool)> {
+        self.0.variables()
     }
 
     /// The value for the one call that needs it.

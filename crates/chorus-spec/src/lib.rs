@@ -8,9 +8,14 @@
 mod algorithm;
 mod decision;
 mod diagnostic;
+pub mod dsl;
 mod family;
 mod ids;
 mod knowledge;
+mod lint;
+mod looper;
+pub mod manual;
+mod output;
 mod projection;
 mod provider;
 mod read;
@@ -19,19 +24,29 @@ mod signal;
 mod spec;
 
 pub use algorithm::{Algorithm, FusionOverride, FusionSettings, LooperKind, OnError, UnsupportedAlgorithm};
+pub use decision::{AdaptationMode, Adaptations, CandidateIteration, IterationSource, Retention};
 pub use decision::{Decision, HeaderMutation, ModelRef, Plugin, RequestParams, Strategy};
 pub use decision::{SystemPrompt, SystemPromptMode, ToolsMode, ToolsPlugin};
-pub use diagnostic::{DIAGNOSTIC_CODES, Diagnostic, Severity};
+pub use diagnostic::{DIAGNOSTIC_CODES, Diagnostic, DiagnosticCode, Severity, code};
 pub use family::{Family, SignalKey};
 pub use ids::{Digest, MicroUsd, MissingVariable, ModelId, Place, Secret, Template};
 pub use knowledge::{KbMetric, KnowledgeBase};
+pub use lint::lint;
+pub use looper::{
+    Aggregate, BudgetSettings, ConfidenceMethod, ConfidenceSettings, Distribution, EscalationOrder,
+    GroundingPolicy, GroundingReference, GroundingSettings, Raters, RatingsSettings, RemomSettings,
+    TokenFilter, WhenSpent, WorkflowMode, WorkflowRole, WorkflowSettings,
+};
+pub use output::{OutputContract, OutputExtract, OutputKind, OutputRender, OutputSource, ReferenceFormat};
 pub use projection::{
     Calibration, InputSource, Mapping, MappingMethod, MappingOutput, Partition, PartitionSemantics,
     Projections, Score, ScoreInput, ValueSource,
 };
-pub use provider::{ApiFormat, Backend, Endpoint, Model, ModelCard, Pricing, ReasoningFamily, ReasoningKind};
-pub use read::{Checked, read};
-pub use rule::{Condition, NumericPredicate};
+pub use provider::{
+    ApiFormat, Backend, Endpoint, Energy, Model, ModelCard, Pricing, ReasoningFamily, ReasoningKind,
+};
+pub use read::{Checked, Document, MASK, built_in_knowledge, read};
+pub use rule::{Condition, NumericPredicate, OnAbsent, Test};
 pub use signal::{
     Aggregation, AuthzSignal, ClassifierKind, ClassifierSignal, ComplexitySignal, ContextSignal,
     ConversationFeature, ConversationSignal, ConversationSource, DomainSignal, EmbeddingSignal, EventSignal,
@@ -40,4 +55,4 @@ pub use signal::{
     ModalitySignal, ModelScore, PiiSignal, PreferenceSignal, PrototypeScoring, ReaskSignal, RoleSubject,
     Signal, SignalKind, StructureFeature, StructureSignal, StructureSource, UserFeedbackSignal,
 };
-pub use spec::{Entrypoint, Global, Listener, Recipe, Spec};
+pub use spec::{Entrypoint, Global, Identity, Listener, ModalityMethod, Recipe, Spec, Variable};

@@ -69,7 +69,7 @@ pub enum InputSource {
     Signal(SignalKey),
     /// Another score, by name.
     Score(String),
-    /// A knowledge base's metric: known, not supported yet.
+    /// A knowledge base's metric.
     KbMetric {
         /// The knowledge base.
         kb: String,

@@ -16,6 +16,8 @@ pub struct Model {
     pub reasoning_family: Option<String>,
     /// Prices; zero when absent.
     pub pricing: Pricing,
+    /// What energy its tokens take; zero when absent (*extension*: `energy`).
+    pub energy: Energy,
     /// Where it runs; at least one.
     pub backends: Vec<Backend>,
     /// What is declared about it.
@@ -62,6 +64,25 @@ pub struct Pricing {
     pub completion_micro_usd_per_1m: u64,
     /// Prompt tokens that the provider had cached.
     pub cached_input_micro_usd_per_1m: Option<u64>,
+}
+
+/// Energy of a model's tokens, in joules for a thousand; 0 where nothing is known.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub struct Energy {
+    /// Prompt tokens.
+    pub joules_per_1k_prompt: f64,
+    /// Completion tokens.
+    pub joules_per_1k_completion: f64,
+}
+
+impl Energy {
+    /// What so many tokens take, in joules.
+    #[must_use]
+    pub fn joules(self, prompt_tokens: u64, completion_tokens: u64) -> f64 {
+        (prompt_tokens as f64 * self.joules_per_1k_prompt
+            + completion_tokens as f64 * self.joules_per_1k_completion)
+            / 1000.0
+    }
 }
 
 /// One place where a model can be called.

@@ -6,29 +6,43 @@
 //! **Invariant:** a `Spec` is handed out only when no reader reported an error, so what fails at start fails here.
 
 mod algorithms;
+mod budgets;
 mod contract;
 mod cursor;
 mod decisions;
+mod document;
+mod envelope;
 mod globals;
+mod guard;
+mod knowledge;
+mod learned;
+mod loopers;
 mod names;
-mod nearest;
+pub(crate) mod nearest;
 mod order;
+mod outputs;
+mod patterns;
 mod plugins;
 mod projections;
+mod prototypes;
 mod providers;
 mod quantity;
 mod recipes;
-mod report;
+pub(crate) mod report;
 mod rules;
 mod signals;
 mod textual;
-mod yaml;
+mod workflows;
+pub(crate) mod yaml;
 
 use crate::diagnostic::code;
 use crate::{Diagnostic, Digest, Spec};
 use cursor::Cursor;
 use names::Answerers;
 use report::Report;
+
+pub use document::{Document, MASK};
+pub use knowledge::built_in_knowledge;
 
 /// The version that is read.
 const VERSION: &str = "v0.3";
@@ -57,6 +71,15 @@ pub fn read(text: &str) -> Checked {
     Checked { spec, diagnostics: report.into_sorted() }
 }
 
+/// Reads a document that another front end made; its nodes know where they were written.
+pub(crate) fn read_tree(tree: &yaml::Node, digest: Digest) -> Checked {
+    let report = Report::default();
+    let root = Cursor::root(tree, &report);
+    contract::check(&root);
+    let spec = Some(spec(&root, digest)).filter(|_| !report.has_errors());
+    Checked { spec, diagnostics: report.into_sorted() }
+}
+
 fn spec(root: &Cursor<'_>, digest: Digest) -> Spec {
     check_version(root);
     let global = globals::read(root);
@@ -69,7 +92,7 @@ fn spec(root: &Cursor<'_>, digest: Digest) -> Spec {
         reserved: &reserved,
         has_default: declared.default_model.is_some(),
     };
-    let recipes = recipes::read(root, globals::strategy(root), &answerers);
+    let recipes = recipes::read(root, globals::strategy(root), &answerers, &global.knowledge_bases);
     Spec {
         digest,
         listeners: globals::listeners(root),

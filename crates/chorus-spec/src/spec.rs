@@ -1,7 +1,8 @@
 //! The whole of a checked configuration.
 
 use crate::{
-    Decision, Digest, Model, ModelId, Place, Projections, PrototypeScoring, ReasoningFamily, Signal, Strategy,
+    Decision, Digest, Endpoint, KnowledgeBase, LooperKind, Model, ModelId, Place, Plugin, Projections,
+    PrototypeScoring, ReasoningFamily, Signal, Strategy,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -35,6 +36,49 @@ impl Spec {
     pub fn recipe(&self, name: &str) -> Option<&Recipe> {
         self.recipes.iter().find(|r| r.name == name)
     }
+
+    /// Every environment variable that the file reads, sorted by name.
+    ///
+    /// It lists names and looks nothing up: who has an environment says which of them are unset (case H03).
+    #[must_use]
+    pub fn variables(&self) -> Vec<Variable> {
+        let mut found: BTreeMap<String, Variable> = BTreeMap::new();
+        let mut note = |names: Vec<(&str, bool)>, is_secret: bool| {
+            for (name, has_default) in names {
+                let it = found.entry(name.to_owned()).or_insert_with(|| Variable {
+                    name: name.to_owned(),
+                    is_required: false,
+                    is_secret: false,
+                });
+                it.is_required |= !has_default;
+                it.is_secret |= is_secret;
+            }
+        };
+        for backend in self.models.values().flat_map(|model| &model.backends) {
+            if let Endpoint::Http { base_url, api_key, extra_headers, .. } = &backend.endpoint {
+                note(base_url.variables(), false);
+                extra_headers.values().for_each(|value| note(value.variables(), false));
+                api_key.iter().for_each(|key| note(key.variables(), true));
+            }
+        }
+        for plugin in self.recipes.iter().flat_map(|r| &r.decisions).flat_map(|d| &d.plugins) {
+            if let Plugin::HeaderMutation(it) = plugin {
+                it.add.iter().chain(&it.update).for_each(|(_, value)| note(value.variables(), false));
+            }
+        }
+        found.into_values().collect()
+    }
+}
+
+/// An environment variable that a file reads.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Whether some place that names it has no default.
+    pub is_required: bool,
+    /// Whether it holds a credential.
+    pub is_secret: bool,
 }
 
 /// One place where the data plane listens.
@@ -85,8 +129,10 @@ pub struct Global {
     pub auto_names: Vec<String>,
     /// Names that lead to Fusion decisions only (`vllm-sr/fusion`, `openrouter/fusion` unless configured).
     pub fusion_names: Vec<String>,
-    /// Names of loopers that are known, not supported yet (`vllm-sr/remom`, `vllm-sr/flow`).
-    pub unsupported_looper_names: Vec<String>,
+    /// Names that lead to `ReMoM` decisions only (`vllm-sr/remom` unless configured).
+    pub remom_names: Vec<String>,
+    /// Names that lead to Workflows decisions only (`vllm-sr/flow` unless configured).
+    pub flow_names: Vec<String>,
     /// Whether `GET /v1/models` lists concrete models too.
     pub include_config_models_in_list: bool,
     /// Longest time of one looper call (`integrations.looper.timeout_seconds`).
@@ -101,10 +147,76 @@ pub struct Global {
     pub complexity_prototypes: PrototypeScoring,
     /// Least probability of a domain.
     pub domain_threshold: f64,
+    /// Least score of an attempt to take over the model, where a rule names none (`modules.prompt_guard`).
+    pub prompt_guard_threshold: f64,
+    /// Least confidence of a personal datum, where a rule names none (`modules.classifier.pii`).
+    pub pii_threshold: f64,
+    /// Least probability that a claim needs checking (`modules.hallucination_mitigation.fact_check`).
+    pub fact_check_threshold: f64,
+    /// Least probability of a kind of feedback (`modules.feedback_detector`).
+    pub feedback_threshold: f64,
+    /// How the wanted modality is told (`modules.modality_detector`).
+    pub modality_method: ModalityMethod,
+    /// Knowledge bases: the built-in ones, then those of the file; one of the file replaces a built-in of its name.
+    pub knowledge_bases: Vec<KnowledgeBase>,
+    /// Which encoder learned signals share (`embedding_config.model_type`, as written); `None` is the default one.
+    pub encoder: Option<String>,
+    /// Who a caller is.
+    pub identity: Identity,
     /// Where the management plane listens.
     pub management_address: String,
     /// Its port.
     pub management_port: u16,
+}
+
+impl Global {
+    /// Which looper's decisions a public name leads to.
+    #[must_use]
+    pub fn looper_of(&self, name: &str) -> Option<LooperKind> {
+        let slugs = [
+            (&self.fusion_names, LooperKind::Fusion),
+            (&self.remom_names, LooperKind::ReMoM),
+            (&self.flow_names, LooperKind::Workflows),
+        ];
+        slugs.into_iter().find(|(names, _)| names.iter().any(|n| n == name)).map(|(_, kind)| kind)
+    }
+}
+
+/// How the wanted modality is told.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum ModalityMethod {
+    /// By the trained head.
+    #[default]
+    Classifier,
+    /// By words.
+    Keyword,
+    /// By words, and by the head where they say nothing.
+    Hybrid,
+}
+
+/// Who a caller is: which headers say so, and whether they are believed (`services.authz`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Header with the user's id, in lower case; default `x-authz-user-id`.
+    pub user_id_header: String,
+    /// Header with the user's groups, separated by commas, in lower case; default `x-authz-user-groups`.
+    pub user_groups_header: String,
+    /// Whether a proxy in front sets these headers and strips a client's own: the file names them, or declares a
+    /// provider `header-injection`. Otherwise no header is identity.
+    pub trusted: bool,
+    /// Whether a request without identity goes on without roles; else its roles are absent.
+    pub fail_open: bool,
+}
+
+impl Default for Identity {
+    fn default() -> Self {
+        Self {
+            user_id_header: "x-authz-user-id".to_owned(),
+            user_groups_header: "x-authz-user-groups".to_owned(),
+            trusted: false,
+            fail_open: false,
+        }
+    }
 }
 
 impl Default for Global {
@@ -112,7 +224,8 @@ impl Default for Global {
         Self {
             auto_names: vec!["MoM".to_owned(), "vllm-sr/auto".to_owned()],
             fusion_names: vec!["vllm-sr/fusion".to_owned(), "openrouter/fusion".to_owned()],
-            unsupported_looper_names: vec!["vllm-sr/remom".to_owned(), "vllm-sr/flow".to_owned()],
+            remom_names: vec!["vllm-sr/remom".to_owned()],
+            flow_names: vec!["vllm-sr/flow".to_owned()],
             include_config_models_in_list: false,
             looper_timeout: Duration::from_secs(1200),
             embedding_prototypes: PrototypeScoring::default(),
@@ -120,6 +233,14 @@ impl Default for Global {
             embedding_soft_threshold: Some(0.5),
             complexity_prototypes: PrototypeScoring::default(),
             domain_threshold: 0.5,
+            prompt_guard_threshold: 0.7,
+            pii_threshold: 0.9,
+            fact_check_threshold: 0.6,
+            feedback_threshold: 0.7,
+            modality_method: ModalityMethod::default(),
+            knowledge_bases: Vec::new(),
+            encoder: None,
+            identity: Identity::default(),
             management_address: "127.0.0.1".to_owned(),
             management_port: 8080,
         }

@@ -1,12 +1,14 @@
-//! Every kind of problem, each as a small file in `cases.txt`: a `#~ code` at the end of a line says what must be
-//! reported there, `= text` below a case says what the reports must contain, and nothing else may be reported.
+//! Every kind of problem, each as a small file in `cases.txt` (what the reader says) or `lint.txt` (what is wrong with
+//! a policy as a whole): a `#~ code` at the end of a line says what must be reported there, `= text` below a case says
+//! what the reports must contain, and nothing else may be reported.
 
 #[cfg(test)]
 mod tests {
-    use chorus_spec::{DIAGNOSTIC_CODES, Severity, read};
+    use chorus_spec::{DIAGNOSTIC_CODES, Diagnostic, Severity, lint, read};
     use std::collections::BTreeSet;
 
     const CASES: &str = include_str!("cases.txt");
+    const LINT: &str = include_str!("lint.txt");
     /// Two models that every case may use; a case that begins with `version` or `!` is whole by itself.
     const HEAD: &str = "version: v0.3\nproviders:\n  models:\n    - { name: m, backend_refs: [{ endpoint: 'h:1' }] }\n    - { name: n, backend_refs: [{ endpoint: 'h:2' }] }\n";
 
@@ -16,8 +18,8 @@ mod tests {
         wanted: Vec<&'static str>,
     }
 
-    fn cases() -> Vec<Case> {
-        CASES.split("\n### ").skip(1).map(case).collect()
+    fn cases(text: &'static str) -> Vec<Case> {
+        text.split("\n### ").skip(1).map(case).collect()
     }
 
     fn case(block: &'static str) -> Case {
@@ -27,10 +29,23 @@ mod tests {
         let yaml = yaml.join("\n") + "\n";
         let text = match yaml.strip_prefix("!\n") {
             Some(whole) => whole.to_owned(),
-            None if yaml.starts_with("version") => yaml,
-            None => format!("{HEAD}{yaml}"),
+            None => whole(&yaml),
         };
         Case { name, text, wanted }
+    }
+
+    fn whole(yaml: &str) -> String {
+        if yaml.starts_with("version") { yaml.to_owned() } else { format!("{HEAD}{yaml}") }
+    }
+
+    /// What is wrong with a file that reads, as a whole.
+    fn linted(text: &str) -> Vec<Diagnostic> {
+        let checked = read(text);
+        let spec = checked.spec.unwrap_or_else(|| panic!("{text}\n{:?}", checked.diagnostics));
+        let mut all = checked.diagnostics;
+        all.extend(lint(&spec));
+        all.sort_by_key(|d| d.place);
+        all
     }
 
     /// What the marks at the ends of lines announce.
@@ -45,38 +60,55 @@ mod tests {
 
     #[test]
     fn every_case_reports_what_it_announces() {
-        let failures: Vec<String> = cases().iter().filter_map(failure).collect();
+        let failures: Vec<String> =
+            cases(CASES).iter().filter_map(|case| failure(case, &read(&case.text).diagnostics)).collect();
+        assert!(failures.is_empty(), "{} cases differ\n\n{}", failures.len(), failures.join("\n\n"));
+    }
+
+    #[test]
+    fn every_policy_is_warned_of_what_it_announces() {
+        let failures: Vec<String> =
+            cases(LINT).iter().filter_map(|case| failure(case, &linted(&case.text))).collect();
         assert!(failures.is_empty(), "{} cases differ\n\n{}", failures.len(), failures.join("\n\n"));
     }
 
     /// How a case differs from what it announces.
-    fn failure(Case { name, text, wanted }: &Case) -> Option<String> {
-        let checked = read(text);
-        let rendered: String = checked.diagnostics.iter().map(|d| d.render("case.yaml", text)).collect();
-        let found: BTreeSet<(usize, &str)> =
-            checked.diagnostics.iter().map(|d| (d.place.line, d.code)).collect();
+    fn failure(Case { name, text, wanted }: &Case, diagnostics: &[Diagnostic]) -> Option<String> {
+        let rendered: String = diagnostics.iter().map(|d| d.render("case.yaml", text)).collect();
+        let found: BTreeSet<(usize, &str)> = diagnostics.iter().map(|d| (d.place.line, d.code)).collect();
         let announced = announced(text);
         let missing: Vec<_> = announced.difference(&found).collect();
         let surplus: Vec<_> = found.difference(&announced).collect();
         let unsaid: Vec<_> = wanted.iter().filter(|needle| !rendered.contains(**needle)).collect();
-        let has_error = checked.diagnostics.iter().any(|d| d.severity == Severity::Error);
-        let is_sorted = checked.diagnostics.is_sorted_by_key(|d| d.place);
+        let has_error = diagnostics.iter().any(|d| d.severity == Severity::Error);
+        let is_sorted = diagnostics.is_sorted_by_key(|d| d.place);
         let holds = missing.is_empty() && surplus.is_empty() && unsaid.is_empty();
-        (!(holds && is_sorted && checked.spec.is_none() == has_error)).then(|| {
+        (!(holds && is_sorted && read(text).spec.is_none() == has_error)).then(|| {
             format!("{name}: missing {missing:?}, surplus {surplus:?}, unsaid {unsaid:?}\n{text}\n{rendered}")
         })
     }
 
     #[test]
-    fn every_code_has_a_case_and_a_sentence() {
-        let shown: BTreeSet<&str> =
-            cases().iter().flat_map(|case| read(&case.text).diagnostics).map(|d| d.code).collect();
-        for (code, sentence) in DIAGNOSTIC_CODES {
-            assert!(shown.contains(code), "no case shows `{code}`");
-            assert!(sentence.ends_with('.'), "{code}");
+    fn every_code_has_a_case() {
+        let read = cases(CASES).into_iter().flat_map(|case| read(&case.text).diagnostics);
+        let linted = cases(LINT).into_iter().flat_map(|case| linted(&case.text));
+        let shown: BTreeSet<&str> = read.chain(linted).map(|d| d.code).collect();
+        let listed: BTreeSet<&str> =
+            DIAGNOSTIC_CODES.iter().filter(|code| code.example.is_some()).map(|code| code.code).collect();
+        assert_eq!(shown, listed);
+    }
+
+    #[test]
+    fn the_example_of_every_code_brings_it_about() {
+        for code in DIAGNOSTIC_CODES {
+            assert!(code.says.ends_with('.') && code.fix.ends_with('.'), "{}", code.code);
+            let Some(example) = code.example else { continue };
+            let text = whole(example);
+            let checked = read(&text);
+            let mut all = checked.diagnostics;
+            all.extend(checked.spec.iter().flat_map(lint));
+            assert!(all.iter().any(|d| d.code == code.code), "{}: {all:?}", code.code);
         }
-        let listed: BTreeSet<&str> = DIAGNOSTIC_CODES.iter().map(|(code, _)| *code).collect();
-        assert_eq!(shown, listed, "a code is missing in the table");
     }
 
     #[test]
@@ -84,7 +116,7 @@ mod tests {
         let text = "version: v0.3\nroutin:\n  decisions: []\n";
         let checked = read(text);
         let expected = "error[unknown-key]: the contract has no key `routin` here\n --> router.yaml:2:1\n  |\n\
-                        2 | routin:\n  | ^\n  = path: routin\n  = help: did you mean `routing`?\n";
+                        2 | routin:\n  | ^^^^^^\n  = path: routin\n  = help: did you mean `routing`?\n";
         assert_eq!(checked.diagnostics[0].render("router.yaml", text), expected);
     }
 

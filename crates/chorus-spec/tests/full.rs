@@ -54,7 +54,7 @@ mod tests {
         let it = full().global;
         assert_eq!(it.auto_names, ["MoM", "vllm-sr/auto", "auto", "house/auto"]);
         assert_eq!(it.fusion_names, ["house/fusion"]);
-        assert_eq!(it.unsupported_looper_names, ["house/remom", "vllm-sr/flow"]);
+        assert_eq!((&*it.remom_names[0], &*it.flow_names[0]), ("house/remom", "vllm-sr/flow"));
         assert!(it.include_config_models_in_list);
         assert_eq!(it.looper_timeout, Duration::from_secs(300));
         assert_eq!((it.management_address.as_str(), it.management_port), ("::1", 9090));
@@ -63,6 +63,50 @@ mod tests {
         assert_eq!((prototypes.cluster_similarity_threshold, prototypes.max_prototypes), (0.8, 4));
         assert_eq!((prototypes.best_weight, prototypes.top_m), (0.5, 3));
         assert_eq!((it.complexity_prototypes.top_m, it.complexity_prototypes.max_prototypes), (1, 8));
+        assert_eq!((it.prompt_guard_threshold, it.pii_threshold), (0.65, 0.8));
+        assert_eq!((it.fact_check_threshold, it.feedback_threshold), (0.55, 0.75));
+        assert_eq!(it.modality_method, ModalityMethod::Hybrid);
+        assert_eq!(it.encoder.as_deref(), Some("multilingual-e5-small"));
+        let identity = Identity {
+            user_id_header: "x-user".to_owned(),
+            user_groups_header: "x-groups".to_owned(),
+            trusted: true,
+            fail_open: true,
+        };
+        assert_eq!(it.identity, identity);
+        let names: Vec<&str> = it.knowledge_bases.iter().map(|base| base.name.as_str()).collect();
+        assert_eq!(names, ["privacy_kb", "mmlu_kb", "cases"]);
+        let cases = &it.knowledge_bases[2];
+        assert_eq!((cases.path.as_str(), cases.manifest.as_str()), ("kb/cases/", "labels.json"));
+        assert_eq!((cases.threshold, cases.label_thresholds[0].1), (0.35, 0.5));
+        assert_eq!(cases.groups[0], ("civil".to_owned(), vec!["contracts".to_owned(), "torts".to_owned()]));
+        assert_eq!(
+            (cases.metrics[0].positive.as_str(), cases.metrics[0].negative.as_str()),
+            ("civil", "criminal")
+        );
+        assert_eq!((cases.prototypes.top_m, cases.prototypes.max_prototypes), (1, 8));
+    }
+
+    #[test]
+    fn what_stays_unwritten_has_the_contracts_defaults() {
+        let spec = read("version: v0.3\n").spec.expect("an empty file is a file");
+        let it = spec.global;
+        assert_eq!((it.prompt_guard_threshold, it.pii_threshold, it.domain_threshold), (0.7, 0.9, 0.5));
+        assert_eq!((it.fact_check_threshold, it.feedback_threshold), (0.6, 0.7));
+        assert_eq!((it.modality_method, it.encoder), (ModalityMethod::Classifier, None));
+        assert_eq!(it.identity, Identity::default());
+        assert!(!it.identity.trusted && !it.identity.fail_open);
+        assert_eq!(it.knowledge_bases.len(), built_in_knowledge().len());
+    }
+
+    #[test]
+    fn h03_the_variables_of_a_file() {
+        let found = full().variables();
+        let shown: Vec<_> = found.iter().map(|v| (v.name.as_str(), v.is_required, v.is_secret)).collect();
+        assert_eq!(shown, [("A", true, false), ("CLOUD_KEY", true, true), ("TENANT", false, false)]);
+        let names = |text| Template::new(text).variables().iter().map(|(n, d)| (n.to_string(), *d)).collect();
+        let found: Vec<(String, bool)> = names("$${NO} ${A}-${B:-x} $C ${D");
+        assert_eq!(found, [("A".to_owned(), false), ("B".to_owned(), true)]);
     }
 
     #[test]
@@ -158,6 +202,241 @@ mod tests {
     }
 
     #[test]
+    fn guards_and_envelopes() {
+        let spec = full();
+        let kind = |name: &str| {
+            let signal = spec.recipes[0].signals.iter().find(|signal| signal.name == name);
+            signal.map(|signal| &signal.kind).expect(name)
+        };
+        let SignalKind::Jailbreak(attack) = kind("attack") else { panic!() };
+        assert_eq!((attack.method, attack.threshold), (JailbreakMethod::Hybrid, Some(0.45)));
+        assert_eq!(attack.jailbreak_patterns, ["ignore your rules"]);
+        assert!(attack.include_history && attack.benign_patterns.len() == 1);
+        let SignalKind::Jailbreak(plain) = kind("plain_attack") else { panic!() };
+        assert_eq!(
+            (plain.method, plain.threshold, plain.include_history),
+            (JailbreakMethod::Classifier, None, false)
+        );
+        let SignalKind::Pii(leak) = kind("leak") else { panic!() };
+        assert_eq!(
+            (leak.threshold, leak.allowed.as_slice()),
+            (Some(0.85), ["EMAIL_ADDRESS".to_owned()].as_slice())
+        );
+        let SignalKind::Authz(staff) = kind("staff") else { panic!() };
+        assert_eq!(staff.role, "admin");
+        let subjects = [RoleSubject::User("ada".to_owned()), RoleSubject::Group("ops".to_owned())];
+        assert_eq!(staff.subjects, subjects);
+        let SignalKind::Event(outage) = kind("outage") else { panic!() };
+        assert_eq!(
+            (outage.severities.as_slice(), outage.temporal),
+            (["critical".to_owned(), "high".to_owned()].as_slice(), true)
+        );
+        assert_eq!((outage.event_types[0].as_str(), outage.action_codes[0].as_str()), ("alarm", "A7"));
+        let SignalKind::Metadata(gold) = kind("gold") else { panic!() };
+        let wanted = MetadataPredicate::In(vec!["gold".to_owned(), "1e3".to_owned()]);
+        assert_eq!((gold.key.as_str(), &gold.predicate), ("tier", &wanted));
+        let SignalKind::Metadata(traced) = kind("traced") else { panic!() };
+        assert_eq!(traced.predicate, MetadataPredicate::Exists(false));
+    }
+
+    #[test]
+    fn learned_families() {
+        let spec = full();
+        let kind = |name: &str| {
+            let signal = spec.recipes[0].signals.iter().find(|signal| signal.name == name);
+            signal.map(|signal| &signal.kind).expect(name)
+        };
+        assert!(matches!(kind("needs_fact_check"), SignalKind::FactCheck(FactCheckSignal::Needed)));
+        assert!(matches!(kind("no_fact_check_needed"), SignalKind::FactCheck(FactCheckSignal::NotNeeded)));
+        assert!(matches!(
+            kind("want_different"),
+            SignalKind::UserFeedback(UserFeedbackSignal::WantDifferent)
+        ));
+        assert!(matches!(kind("BOTH"), SignalKind::Modality(ModalitySignal::Both)));
+        let reask = |name| match kind(name) {
+            SignalKind::Reask(it) => (it.threshold, it.lookback_turns),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((reask("again"), reask("once_more")), ((0.9, 3), (0.8, 1)));
+        let SignalKind::Preference(terse) = kind("terse") else { panic!() };
+        assert_eq!(
+            (terse.description.as_str(), terse.examples.len(), terse.threshold),
+            ("Few words.", 1, Some(0.4))
+        );
+        let SignalKind::Kb(secret) = kind("secret") else { panic!() };
+        assert_eq!(
+            (&secret.target, secret.matching),
+            (&KbTarget::Group("private".to_owned()), KbMatch::Best)
+        );
+        let SignalKind::Kb(law) = kind("contract_law") else { panic!() };
+        assert_eq!(
+            (&law.target, law.matching),
+            (&KbTarget::Label("contracts".to_owned()), KbMatch::Threshold)
+        );
+        let SignalKind::Classifier(topic) = kind("topic") else { panic!() };
+        assert_eq!(topic.kind, ClassifierKind::Local { path: "heads/topic.json".to_owned() });
+        assert_eq!(topic.labels, ["spam", "ham"]);
+        let SignalKind::Classifier(tone) = kind("tone") else { panic!() };
+        let instructions = "Judge the tone.".to_owned();
+        assert_eq!(tone.kind, ClassifierKind::Llm { model: ModelId::new("cloud"), instructions });
+    }
+
+    #[test]
+    fn leaves_with_tests_of_their_own() {
+        let spec = full();
+        let guarded = spec.recipes[0].decisions.iter().find(|d| d.name == "guarded").expect("guarded");
+        let predicate = Some(NumericPredicate { gte: Some(0.8), ..NumericPredicate::default() });
+        let spam = key(Family::Classifier, "topic:spam");
+        let expected = Condition::And(vec![
+            Condition::Tested(Test {
+                key: key(Family::Jailbreak, "attack"),
+                predicate: None,
+                on_absent: OnAbsent::Match,
+            }),
+            Condition::Tested(Test { key: spam, predicate, on_absent: OnAbsent::NoMatch }),
+            Condition::Signal(key(Family::Classifier, "tone:calm")),
+            Condition::Signal(key(Family::Authz, "admin")),
+        ]);
+        assert_eq!(guarded.rules, Some(expected));
+    }
+
+    /// The only decision of a file, with further keys.
+    fn decision(keys: &str) -> Checked {
+        read(&format!(
+            "version: v0.3\nproviders: {{ models: [{{ name: m, backend_refs: [{{ endpoint: 'h:1' }}] }}] }}\n\
+             routing: {{ decisions: [{{ name: d, modelRefs: [{{ model: m }}], {keys} }}] }}\n"
+        ))
+    }
+
+    fn read_decision(keys: &str) -> Decision {
+        let checked = decision(keys);
+        let spec = checked.spec.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
+        spec.recipes[0].decisions[0].clone()
+    }
+
+    #[test]
+    fn what_a_decision_carries_beside_its_candidates() {
+        let deep = &full().recipes[0].decisions[0];
+        let annotations =
+            serde_json::json!({"owner": "law team", "budget": 12, "nested": {"on": ["yes", true]}});
+        assert_eq!(serde_json::to_value(&deep.annotations).expect("JSON"), annotations);
+        let carried = read_decision(
+            "output_contract: One word., \
+             emits: [{ kind: retention, retention: { drop: false, ttl_turns: 3, keep_current_model: true } }], \
+             candidateIterations: [{ variable: c, source: decision.candidates, outputs: [{ type: model, value: c }] }], \
+             adaptations: { mode: observe, protection: { mode: bypass, switch_margin: 0.1 } }",
+        );
+        assert_eq!(carried.output_contract.as_deref(), Some("One word."));
+        let hint = Retention {
+            drop: Some(false),
+            ttl_turns: Some(3),
+            keep_current_model: Some(true),
+            prefer_prefix_retention: None,
+        };
+        assert_eq!(carried.emits, [hint]);
+        let turn = &carried.candidate_iterations[0];
+        assert!(turn.variable == "c" && matches!(turn.source, IterationSource::Candidates));
+        assert_eq!(turn.outputs, [("model".to_owned(), Some("c".to_owned()))]);
+        let adaptations = carried.adaptations.expect("adaptations");
+        assert_eq!((adaptations.mode, adaptations.adaptation), (AdaptationMode::Observe, None));
+        assert_eq!(
+            (adaptations.protection, adaptations.switch_margin),
+            (Some(AdaptationMode::Bypass), Some(0.1))
+        );
+    }
+
+    #[test]
+    fn typed_output_contracts() {
+        let contract = |spec: &str| {
+            read_decision(&format!("output_contract_spec: {spec}")).output_contract_spec.expect("a contract")
+        };
+        let choice = contract("{ type: choice, choice_set: { values: [yes, no] } }");
+        assert_eq!(choice.kind, OutputKind::Choice(vec!["yes".to_owned(), "no".to_owned()]));
+        assert_eq!((choice.extract, choice.render, choice.repair), (OutputExtract::default(), None, false));
+        let full = contract(
+            "{ type: structured_json, json_schema: { schema_ref: terminal_action_v1 }, \
+             render: { mode: template, template: 'do {{choice}}' }, \
+             extract: { mode: json_object, sources: [content, candidate_responses] }, \
+             normalize: { field_order: [b, a], defaults: { a: '1' } }, on_violation: { repair: true, fallback: stop } }",
+        );
+        assert_eq!(full.kind, OutputKind::StructuredJson { schema_ref: "terminal_action_v1".to_owned() });
+        assert_eq!(full.render, Some(OutputRender::Template("do {{choice}}".to_owned())));
+        assert_eq!(full.extract.sources, [OutputSource::Content, OutputSource::CandidateResponses]);
+        assert!(full.extract.json_object && full.repair && !full.dereference);
+        let defaults = vec![("a".to_owned(), "1".to_owned())];
+        assert_eq!(
+            (full.field_order.len(), full.defaults, full.fallback.as_deref()),
+            (2, defaults, Some("stop"))
+        );
+        let pick = contract(
+            "{ type: reference_selection, reference: { source: candidates, id_format: reference_number }, \
+             postprocess: [{ type: dereference_selected_reference }] }",
+        );
+        let source = "candidates".to_owned();
+        let id_format = ReferenceFormat::ReferenceNumber;
+        assert_eq!(pick.kind, OutputKind::ReferenceSelection { source, id_format });
+        assert!(pick.dereference);
+    }
+
+    #[test]
+    fn annotations_are_bounded() {
+        let many = |count: usize| (0..count).map(|n| format!("k{n}: 1")).collect::<Vec<_>>().join(", ");
+        let long = |bytes: usize| format!("k: {}", "x".repeat(bytes));
+        let refused = |annotations: &str| {
+            let checked = decision(&format!("annotations: {{ {annotations} }}"));
+            checked.diagnostics.iter().any(|d| d.code == "bad-range" && d.path.ends_with("annotations"))
+        };
+        assert!(!refused(&many(32)) && refused(&many(33)));
+        // `{"k":"…"}` has eight bytes around the text.
+        assert!(!refused(&long(4088)) && refused(&long(4089)));
+    }
+
+    #[test]
+    fn d19_an_override_leaves_the_rest_at_one_default() {
+        let scoring = "prototype_scoring: { top_m: 5 }";
+        let text = format!(
+            "version: v0.3\nglobal: {{ model_catalog: {{ kbs: [{{ name: a, source: {{ path: p }}, threshold: 0.1, \
+             {scoring} }}], modules: {{ complexity: {{ {scoring} }} }} }} }}\n"
+        );
+        let it = read(&text).spec.expect("a spec").global;
+        let numbers =
+            |p: PrototypeScoring| (p.cluster_similarity_threshold, p.max_prototypes, p.best_weight, p.top_m);
+        let default = PrototypeScoring::default();
+        let overridden = PrototypeScoring { top_m: 5, ..default };
+        assert_eq!(numbers(it.complexity_prototypes), numbers(overridden));
+        let of =
+            |name: &str| it.knowledge_bases.iter().find(|base| base.name == name).expect("a base").prototypes;
+        assert_eq!(numbers(of("a")), numbers(overridden));
+        // Nobody else sees the override.
+        assert_eq!(numbers(it.embedding_prototypes), numbers(default));
+        assert_eq!(numbers(of("privacy_kb")), numbers(default));
+    }
+
+    #[test]
+    fn h02_every_example_of_the_papers_has_keys_that_are_read() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let pages = std::fs::read_dir(root.join("docs"))
+            .expect("the papers")
+            .map(|page| page.expect("a page").path());
+        let pages =
+            pages.chain([root.join("README.md")]).filter(|page| page.extension().is_some_and(|e| e == "md"));
+        let mut blocks = 0;
+        for page in pages {
+            let text = std::fs::read_to_string(&page).expect("text");
+            for block in text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+                blocks += 1;
+                let wrong: Vec<_> = read(block)
+                    .diagnostics
+                    .into_iter()
+                    .filter(|d| ["yaml", "unknown-key"].contains(&d.code))
+                    .collect();
+                assert!(wrong.is_empty(), "{}: {wrong:?}\n{block}", page.display());
+            }
+        }
+        assert!(blocks > 1, "{blocks} examples");
+    }
+
+    #[test]
     fn structure_and_conversation() {
         let spec = full();
         let structure = |name: &str| {
@@ -214,6 +493,7 @@ mod tests {
         let first: Vec<_> =
             it.scores[0].inputs.iter().map(|i| (i.source.clone(), i.weight, i.value)).collect();
         let signal = |family, name: &str| InputSource::Signal(key(family, name));
+        let closeness = InputSource::KbMetric { kb: "cases".to_owned(), metric: "closeness".to_owned() };
         assert_eq!(
             first,
             [
@@ -221,6 +501,7 @@ mod tests {
                 (signal(Family::Complexity, "needs_reasoning:hard"), 0.3, ValueSource::Confidence),
                 (signal(Family::Embedding, "planning"), 0.2, ValueSource::Raw),
                 (signal(Family::Context, "long"), 0.1, ValueSource::Binary { matched: 2.0, miss: -1.0 }),
+                (closeness, 0.5, ValueSource::Score),
             ]
         );
         let later: Vec<_> = it.scores[1].inputs.iter().map(|i| (i.source.clone(), i.value)).collect();
@@ -273,7 +554,7 @@ mod tests {
         assert_eq!(it.analysis_template.as_deref(), Some("{{original}} {{responses}}"));
         assert_eq!(it.synthesis_template.as_deref(), Some("{{original}} {{responses}} {{analysis}}"));
         assert_eq!(it.judge_prompt_version, "fusion-v7");
-        let rest = &spec.recipes[0].decisions[2];
+        let rest = &spec.recipes[0].decisions[3];
         assert!(rest.rules.is_none() && matches!(rest.algorithm, Algorithm::Static));
     }
 

@@ -3,7 +3,7 @@
 //! **Invariant:** the last object that fits the schema wins, so that an object which a judge merely quotes from a
 //! member's answer does not (case G10); counts and lengths are bounded.
 
-use super::salvage;
+use crate::salvage;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -111,6 +111,14 @@ impl Analysis {
     #[must_use]
     pub fn is_parsed(&self) -> bool {
         matches!(self, Self::Parsed(_))
+    }
+
+    /// On how many points the members contradict each other, as far as it can be read.
+    pub(super) fn disagreements(&self) -> usize {
+        match self {
+            Self::Parsed(findings) => findings.contradictions.len(),
+            Self::Unparsed(_) => 0,
+        }
     }
 
     /// The text that a writer sees.

@@ -1,6 +1,4 @@
-//! Why a Fusion cannot be planned, and why one gave no answer. HTTP status codes are the door's affair.
-
-use crate::calls::{CallFault, FaultKind};
+//! Why a Fusion cannot be planned. HTTP status codes are the door's affair.
 
 /// Why settings or a request plugin make no plan. The message is meant for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,68 +61,4 @@ pub enum PlanFault {
     /// Several fusion plugins in one request.
     #[error("the request has more than one fusion plugin")]
     Twice,
-}
-
-/// A seat that gave nothing usable: its model, the kind of failure, and a public sentence.
-pub type MemberFailure = (String, FaultKind, String);
-
-/// Why a Fusion gave no answer. `Display` is the public text.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LoopFault {
-    /// Too few usable answers; judge and writer were not called.
-    #[error("fusion needs {wanted} usable panel answers and got {got}")]
-    Quorum {
-        /// Answers that are required.
-        wanted: usize,
-        /// Usable answers.
-        got: usize,
-        /// The other seats, in seat order.
-        failures: Vec<MemberFailure>,
-    },
-    /// A panel member failed under `on_error: fail`.
-    #[error("a fusion panel member failed: {0}")]
-    Member(CallFault),
-    /// The judge failed under `on_error: fail`.
-    #[error("the fusion judge failed: {0}")]
-    Judge(CallFault),
-    /// The judge's prompt does not fit under `on_error: fail`, or the writer's does not fit at all.
-    #[error(
-        "the fusion prompt does not fit the context window of `{model}` ({window} tokens), even with every panel answer cut"
-    )]
-    Overflow {
-        /// Whose window.
-        model: String,
-        /// Its size in tokens.
-        window: u64,
-    },
-    /// No writer gave the final answer.
-    #[error("the fusion synthesis failed: {0}")]
-    Synthesis(CallFault),
-    /// The plan itself is at fault.
-    #[error(transparent)]
-    Plan(#[from] PlanFault),
-}
-
-impl LoopFault {
-    /// A stable word for programs and metrics.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Quorum { .. } => "fusion_quorum",
-            Self::Member(_) => "fusion_member_failed",
-            Self::Judge(_) => "fusion_judge_failed",
-            Self::Overflow { .. } => "fusion_context_overflow",
-            Self::Synthesis(_) => "fusion_synthesis_failed",
-            Self::Plan(_) => "fusion_plan",
-        }
-    }
-
-    /// The failed call behind it, where there is exactly one.
-    #[must_use]
-    pub fn call(&self) -> Option<&CallFault> {
-        match self {
-            Self::Member(fault) | Self::Judge(fault) | Self::Synthesis(fault) => Some(fault),
-            Self::Quorum { .. } | Self::Overflow { .. } | Self::Plan(_) => None,
-        }
-    }
 }

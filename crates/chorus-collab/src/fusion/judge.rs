@@ -3,14 +3,14 @@
 //! **Invariant:** a judge never ends a run under `on_error: skip`; without an analysis the writer sees the raw answers.
 
 use super::analysis::Analysis;
-use super::events::FusionEvents;
-use super::fault::LoopFault;
-use super::fence::Material;
 use super::plan::FusionPlan;
-use super::prompts::{Slots, fill, has_slot};
 use super::trace::{Degradation, FusionTrace, Stage, StageStatus};
-use super::window::Window;
 use crate::calls::{Call, CallRole, ModelCalls};
+use crate::events::{LoopEvent, LoopEvents};
+use crate::fault::LoopFault;
+use crate::fence::Material;
+use crate::template::{fill, has_slot};
+use crate::window::Window;
 use chorus_spec::OnError;
 use chorus_wire::{ChatRequest, Message, Role, tokens};
 
@@ -18,7 +18,7 @@ use chorus_wire::{ChatRequest, Message, Role, tokens};
 pub(super) struct Judge<'a> {
     pub(super) plan: &'a FusionPlan,
     pub(super) calls: &'a dyn ModelCalls,
-    pub(super) events: &'a dyn FusionEvents,
+    pub(super) events: &'a dyn LoopEvents,
 }
 
 impl Judge<'_> {
@@ -33,9 +33,10 @@ impl Judge<'_> {
         trace: &mut FusionTrace,
     ) -> Result<Option<Analysis>, LoopFault> {
         trace.judge_model = Some(judge.to_owned());
-        self.events.judge_started(judge);
+        self.events.tell(LoopEvent::JudgeStarted(judge));
         let outcome = self.ask(judge, material, trace).await;
-        self.events.judge_finished(outcome.as_ref().ok());
+        let disagreements = outcome.as_ref().map_or(0, Analysis::disagreements);
+        self.events.tell(LoopEvent::JudgeFinished { analysed: outcome.is_ok(), disagreements });
         let analysis = match outcome {
             Ok(analysis) => analysis,
             Err(fault) => {
@@ -98,13 +99,13 @@ impl Judge<'_> {
     ) -> String {
         let fence = &material.fence;
         let context = if context.is_empty() { String::new() } else { fence.wrap("context", "", context) };
-        let slots = Slots {
-            original: &fence.neutral(&material.question),
-            context: &context,
-            responses: &material.responses(answers),
-            analysis: "",
-            key: &fence.key,
-        };
+        let slots = [
+            ("original", &*fence.neutral(&material.question)),
+            ("context", &context),
+            ("responses", &material.responses(answers)),
+            ("analysis", ""),
+            ("key", &fence.key),
+        ];
         fill(&self.plan.prompts.judge, &slots)
     }
 }

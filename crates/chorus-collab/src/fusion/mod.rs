@@ -6,37 +6,29 @@
 //! **Invariant:** only the synthesis may emit tool calls; whatever a member wrote is shown fenced, as data.
 
 mod analysis;
-mod answers;
-mod compact;
-mod events;
 mod fault;
-mod fence;
-mod finish;
 mod judge;
 mod overlay;
 mod panel;
 mod plan;
 mod plugin;
 mod prompts;
-mod question;
-mod salvage;
 mod synthesis;
 mod trace;
-mod window;
 
 use crate::calls::{Answer, ModelCalls};
+use crate::events::{LoopEvent, LoopEvents};
+use crate::fault::LoopFault;
+use crate::fence::Material;
 use chorus_wire::ChatRequest;
-use fence::Material;
 use judge::Judge;
 use synthesis::{Writers, Writing};
 
 pub use analysis::{Analysis, Finding, Findings, Stance, Unparsed};
-pub use events::FusionEvents;
-pub use fault::{LoopFault, MemberFailure, PlanFault};
+pub use fault::PlanFault;
 pub use overlay::FusionOverlay;
 pub use plan::{FusionPlan, MAX_PANEL, SeatOverride};
 pub use prompts::Prompts;
-pub use question::unsupported_param;
 pub use trace::{
     Compacted, Degradation, FailedModel, FusionTrace, Identical, PanelResponse, Quorum, Stage, StageRow,
     StageStatus,
@@ -55,13 +47,14 @@ pub async fn fusion(
     ask: &ChatRequest,
     calls: &dyn ModelCalls,
     trace: &mut FusionTrace,
-    events: &dyn FusionEvents,
+    events: &dyn LoopEvents,
 ) -> Result<Answer, LoopFault> {
     trace.open(plan);
-    events.panel_started(&plan.panel);
+    events.tell(LoopEvent::RoundStarted { round: 1, rounds: 1, seats: &plan.panel });
     let gathered = calls.gather(panel::calls(plan, ask), plan.gather_rule()).await;
     let survivors = panel::admit(plan, gathered, trace)?;
-    events.panel_finished(survivors.len(), plan.panel.len());
+    let seats = plan.panel.len();
+    events.tell(LoopEvent::RoundFinished { round: 1, usable: survivors.len(), seats });
 
     if plan.single_answer_passthrough && survivors.len() == 1 {
         return synthesis::hand_through(survivors, trace);

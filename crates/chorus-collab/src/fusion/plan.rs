@@ -2,9 +2,9 @@
 //!
 //! It does not know which names exist. **Invariant:** a plan has 1 to [`MAX_PANEL`] seats and a quorum they can reach.
 
-use super::answers::Survivor;
 use super::fault::PlanFault;
 use super::prompts::Prompts;
+use crate::answers::Survivor;
 use crate::calls::GatherRule;
 use chorus_spec::{FusionSettings, ModelId, OnError};
 use std::time::Duration;

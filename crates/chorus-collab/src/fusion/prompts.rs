@@ -1,6 +1,4 @@
-//! The texts of the stages: files with a version, a digest, and slots that are filled in one pass.
-//!
-//! **Invariant:** what is put into a slot is never searched for slots.
+//! The texts of the stages: files with a version and a digest.
 
 use super::fault::PlanFault;
 use chorus_spec::{Digest, FusionSettings};
@@ -22,16 +20,6 @@ pub struct Prompts {
     pub judge: String,
     /// Asks for the final answer. Slots: `{{original}}`, `{{responses}}`, `{{analysis}}`; also `{{key}}`.
     pub synthesis: String,
-}
-
-/// What fills the slots.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Slots<'a> {
-    pub(super) original: &'a str,
-    pub(super) context: &'a str,
-    pub(super) responses: &'a str,
-    pub(super) analysis: &'a str,
-    pub(super) key: &'a str,
 }
 
 impl Prompts {
@@ -59,61 +47,10 @@ impl Prompts {
     }
 }
 
-/// Whether a template has that slot.
-pub(super) fn has_slot(template: &str, name: &str) -> bool {
-    template.contains(&format!("{{{{{name}}}}}"))
-}
-
-/// Fills the slots of a template; an unknown `{{word}}` stays as it is.
-pub(super) fn fill(template: &str, slots: &Slots<'_>) -> String {
-    let mut out = String::with_capacity(template.len() + slots.responses.len() + slots.analysis.len());
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once("{{") {
-        out.push_str(before);
-        let slot = after.split_once("}}").and_then(|(name, tail)| Some((slots.named(name.trim())?, tail)));
-        if let Some((value, tail)) = slot {
-            out.push_str(value);
-            rest = tail;
-        } else {
-            out.push_str("{{");
-            rest = after;
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
-impl<'a> Slots<'a> {
-    fn named(&self, name: &str) -> Option<&'a str> {
-        match name {
-            "original" => Some(self.original),
-            "context" => Some(self.context),
-            "responses" => Some(self.responses),
-            "analysis" => Some(self.analysis),
-            "key" => Some(self.key),
-            _ => None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn slots_are_filled_once_and_never_inside_what_fills_them() {
-        let slots = Slots { original: "{{responses}} {{key}}", responses: "R", key: "k", ..Slots::default() };
-        for (template, expect) in [
-            ("Q: {{original}} A: {{responses}}", "Q: {{responses}} {{key}} A: R"),
-            ("{{ responses }}", "R"),
-            ("{{nobody}} {{responses}}", "{{nobody}} R"),
-            ("{{ open", "{{ open"),
-            ("{{{responses}}}", "{{{responses}}}"),
-            ("", ""),
-        ] {
-            assert_eq!(fill(template, &slots), expect, "{template}");
-        }
-    }
+    use crate::template::has_slot;
 
     #[test]
     fn built_in_prompts_use_the_slots_they_need() {

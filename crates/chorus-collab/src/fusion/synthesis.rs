@@ -4,17 +4,17 @@
 //! answer (cases B10, B11, G26, G27). **Invariant:** an answer that calls tools ends with `tool_calls` (case B17).
 
 use super::analysis::Analysis;
-use super::answers::Survivor;
-use super::events::FusionEvents;
-use super::fault::LoopFault;
-use super::fence::Material;
-use super::finish;
 use super::plan::FusionPlan;
-use super::prompts::{Slots, fill, has_slot};
-use super::question::without_images;
 use super::trace::{Degradation, FusionTrace, Stage, StageStatus};
-use super::window::Window;
+use crate::answers::Survivor;
 use crate::calls::{Answer, Call, CallFault, CallRole, FaultKind, ModelCalls};
+use crate::events::{LoopEvent, LoopEvents};
+use crate::fault::LoopFault;
+use crate::fence::Material;
+use crate::finish;
+use crate::question::without_images;
+use crate::template::{fill, has_slot};
+use crate::window::Window;
 use chorus_spec::OnError;
 use chorus_wire::{ChatRequest, Message, Role, tokens};
 
@@ -32,7 +32,7 @@ pub(super) struct Writing<'a> {
     pub(super) material: &'a Material,
     pub(super) analysis: Option<&'a Analysis>,
     pub(super) calls: &'a dyn ModelCalls,
-    pub(super) events: &'a dyn FusionEvents,
+    pub(super) events: &'a dyn LoopEvents,
 }
 
 /// Who writes: the judge, and under `on_error: skip` one survivor in its place.
@@ -87,7 +87,7 @@ impl Writing<'_> {
     }
 
     async fn attempt(&self, writer: &str, trace: &mut FusionTrace) -> Result<Answer, LoopFault> {
-        self.events.synthesis_started(writer);
+        self.events.tell(LoopEvent::SynthesisStarted(writer));
         let outcome = self.try_with_images(writer, trace).await;
         match &outcome {
             Ok(_) => trace.stage(Stage::Synthesis, Some(writer), StageStatus::Ok),
@@ -145,13 +145,13 @@ impl Writing<'_> {
         let fence = &self.material.fence;
         let analysis =
             if analysis.is_empty() { NO_ANALYSIS.to_owned() } else { fence.wrap("comparison", "", analysis) };
-        let slots = Slots {
-            original: &fence.neutral(&self.material.question),
-            context: "",
-            responses: &self.material.responses(answers),
-            analysis: &analysis,
-            key: &fence.key,
-        };
+        let slots = [
+            ("original", &*fence.neutral(&self.material.question)),
+            ("context", ""),
+            ("responses", &self.material.responses(answers)),
+            ("analysis", &analysis),
+            ("key", &fence.key),
+        ];
         fill(&self.plan.prompts.synthesis, &slots)
     }
 }

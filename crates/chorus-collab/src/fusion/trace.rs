@@ -4,10 +4,10 @@
 //! Source: contract Appendix B (`FusionTrace`), with fields of our own.
 
 use super::analysis::Analysis;
-use super::answers::Survivor;
-use super::fence::Material;
 use super::plan::FusionPlan;
+use crate::answers::Survivor;
 use crate::calls::{CallFault, FaultKind};
+use crate::fence::Material;
 use serde::Serialize;
 
 /// What happened, stage by stage.

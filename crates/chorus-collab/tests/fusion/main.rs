@@ -9,6 +9,7 @@ mod panel;
 #[cfg(test)]
 mod stages;
 #[cfg(test)]
+#[path = "../support/mod.rs"]
 mod support;
 #[cfg(test)]
 mod synthesis;

@@ -4,7 +4,9 @@ use crate::support::{
     ANALYSIS, Script, ask, fails, judge, judged_by, prompt, question, run, says, settings, text,
 };
 use chorus_collab::fusion::{Degradation, StageStatus};
-use chorus_collab::{CallRole, FaultKind, FusionEvents, FusionOverlay, FusionPlan, FusionTrace, fusion};
+use chorus_collab::{
+    CallRole, FaultKind, FusionOverlay, FusionPlan, FusionTrace, LoopEvent, LoopEvents, LoopFault, fusion,
+};
 use chorus_spec::{FusionSettings, OnError};
 use serde_json::{Value, json};
 use std::sync::Mutex;
@@ -101,44 +103,40 @@ async fn on_error_fail_makes_each_stage_s_fault_the_error() {
         let [a, b] = panel();
         Script::new([a, b, ("j", steps)])
     };
-    for (script, code) in [
+    let is_member = |fault: &LoopFault| matches!(fault, LoopFault::Member(_));
+    for (script, is_expected) in [
         (
             Script::new([("a", vec![says("x")]), ("b", vec![fails(FaultKind::Status)])]),
-            "fusion_member_failed",
+            is_member as fn(&LoopFault) -> bool,
         ),
-        (with_judge(vec![fails(FaultKind::Timeout)]), "fusion_judge_failed"),
-        (with_judge(vec![says(ANALYSIS), fails(FaultKind::Transport)]), "fusion_synthesis_failed"),
+        (with_judge(vec![fails(FaultKind::Timeout)]), |fault| matches!(fault, LoopFault::Judge(_))),
+        (with_judge(vec![says(ANALYSIS), fails(FaultKind::Transport)]), |fault| {
+            matches!(fault, LoopFault::Synthesis(_))
+        }),
     ] {
         let settings = FusionSettings { on_error: OnError::Fail, ..judged_by("j", &["a", "b"]) };
         let (outcome, trace) = run(&settings, &question("q"), &script).await;
         let fault = outcome.err().unwrap();
-        assert_eq!(fault.code(), code);
+        assert!(is_expected(&fault), "{fault}");
         assert!(fault.call().is_some());
-        assert_eq!(trace.stages.last().unwrap().status, StageStatus::Failed, "{code}");
+        assert_eq!(trace.stages.last().unwrap().status, StageStatus::Failed, "{fault}");
     }
 }
 
 #[derive(Default)]
 struct Watcher(Mutex<Vec<String>>);
 
-impl Watcher {
-    fn note(&self, line: String) {
+impl LoopEvents for Watcher {
+    fn tell(&self, event: LoopEvent<'_>) {
+        let line = match event {
+            LoopEvent::RoundStarted { seats, .. } => format!("panel {}", seats.join(",")),
+            LoopEvent::RoundFinished { usable, seats, .. } => format!("{usable}/{seats}"),
+            LoopEvent::JudgeStarted(model) => format!("judge {model}"),
+            LoopEvent::JudgeFinished { analysed, disagreements } => format!("{analysed} {disagreements}"),
+            LoopEvent::SynthesisStarted(model) => format!("synthesis {model}"),
+            other => format!("{other:?}"),
+        };
         self.0.lock().unwrap().push(line);
-    }
-}
-
-impl FusionEvents for Watcher {
-    fn panel_started(&self, seats: &[String]) {
-        self.note(format!("panel {}", seats.join(",")));
-    }
-    fn panel_finished(&self, usable: usize, seats: usize) {
-        self.note(format!("{usable}/{seats}"));
-    }
-    fn judge_started(&self, model: &str) {
-        self.note(format!("judge {model}"));
-    }
-    fn synthesis_started(&self, model: &str) {
-        self.note(format!("synthesis {model}"));
     }
 }
 
@@ -147,7 +145,7 @@ async fn a_watcher_sees_the_stages() {
     let plan = FusionPlan::from_settings(&judged_by("j", &["a", "b"]), &[]).unwrap();
     let (mut trace, watcher) = (FusionTrace::default(), Watcher::default());
     fusion(&plan, &question("q"), &Script::trio(), &mut trace, &watcher).await.unwrap();
-    assert_eq!(*watcher.0.lock().unwrap(), ["panel a,b", "2/2", "judge j", "synthesis j"]);
+    assert_eq!(*watcher.0.lock().unwrap(), ["panel a,b", "2/2", "judge j", "true 0", "synthesis j"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,8 +1,8 @@
 //! Decisions over evidence, case by case: what is asked, who wins, what blocks.
 
 use crate::recipes::*;
-use chorus_policy::{Evidence, Scope, Truth};
-use chorus_spec::{Family, Strategy};
+use chorus_policy::{Evidence, Observation, Scope, Truth};
+use chorus_spec::{Family, OnAbsent, Strategy};
 
 #[test]
 fn asks_the_cheapest_tier_first_and_the_encoder_only_when_it_matters() {
@@ -146,6 +146,56 @@ fn absent_is_never_no() {
     assert_eq!((winner(&verdict), &verdict.blocked), (Some("k"), &None));
     assert_eq!(verdict.proofs[0].truth, Truth::Unknown);
     assert_eq!(verdict.proofs[0].tree.children[0].absent.as_deref(), Some("encoder is out"));
+}
+
+#[test]
+fn on_error_says_what_an_absent_guard_counts_as() {
+    let guarded = |on_absent| {
+        let guard = tested("jailbreak:j", None, on_absent);
+        let rules = [decision("contain", 9, guard.clone()), decision("open", 5, not(guard))];
+        recipe("jailbreak:j", [rules[0].clone(), rules[1].clone(), decision("rest", 1, None)])
+    };
+    use OnAbsent::{Match, NoMatch, Unknown};
+    let cases = [
+        (Unknown, failed(), "rest", false),
+        (NoMatch, failed(), "open", false),
+        (Match, failed(), "contain", false),
+        (Unknown, unsupported(), "rest", true),
+        (NoMatch, unsupported(), "open", false),
+        (Match, unsupported(), "contain", false),
+        (Match, no(), "open", false),
+        (NoMatch, yes(0.6), "contain", false),
+    ];
+    for (on_absent, said, want, blocks) in cases {
+        let policy = compile(&guarded(on_absent));
+        let verdict = done(policy.decide(&evidence([("jailbreak:j", said.clone())]), &Scope::All));
+        assert_eq!(winner(&verdict), Some(want), "{on_absent:?} {said:?}");
+        assert_eq!(verdict.blocked.is_some(), blocks, "{on_absent:?} {said:?}");
+    }
+    // It is asked all the same: the rule says what counts when there is no answer, not that none is wanted.
+    assert_eq!(asked(&compile(&guarded(Match)).decide(&Evidence::default(), &Scope::All)), ["jailbreak:j"]);
+}
+
+#[test]
+fn d12_a_label_is_judged_by_its_own_probability() {
+    let rule = tested("classifier:mail:spam", Some(0.6), OnAbsent::Unknown);
+    let policy = compile(&recipe("classifier:mail", [decision("spam", 1, rule)]));
+    assert_eq!(asked(&policy.decide(&Evidence::default(), &Scope::All)), ["classifier:mail"]);
+    let hit = |p| Observation::Matched { confidence: p, raw: Some(p) };
+    let cases = [
+        (hit(0.8), Truth::True, 0.8),
+        (hit(0.4), Truth::False, 0.0),
+        // The best label is another one; this one's probability is what it is, never 1 less the other's.
+        (raw(0.35), Truth::False, 0.0),
+        (raw(0.7), Truth::True, 0.7),
+        (no(), Truth::Unknown, 0.0),
+        (failed(), Truth::Unknown, 0.0),
+    ];
+    for (said, truth, confidence) in cases {
+        let all = evidence([("classifier:mail:spam", said.clone()), ("classifier:mail:ham", no())]);
+        let proof = &done(policy.decide(&all, &Scope::All)).proofs[0];
+        assert_eq!((proof.truth, proof.confidence), (truth, confidence), "{said:?}");
+    }
 }
 
 #[test]

@@ -1,15 +1,16 @@
 //! Laws of the policy algebra, over random recipes and random requests.
 
 use crate::recipes::*;
-use chorus_policy::{Evidence, Observation, Scope, Truth};
+use chorus_policy::{Evidence, Observation, Progress, Scope, Truth};
 use chorus_spec::{
-    Condition, InputSource, Mapping, MappingMethod, MappingOutput, NumericPredicate, Partition,
+    Condition, InputSource, Mapping, MappingMethod, MappingOutput, NumericPredicate, OnAbsent, Partition,
     PartitionSemantics, Place, Recipe, Score, ScoreInput, Strategy as Ranking, ValueSource,
 };
 use proptest::prelude::*;
 
-const SIGNALS: &str = "keyword:a keyword:b context:c embedding:d embedding:e embedding:f complexity:g kb:h";
-const LEAVES: [&str; 10] = [
+const SIGNALS: &str =
+    "keyword:a keyword:b context:c embedding:d embedding:e embedding:f complexity:g kb:h classifier:i";
+const LEAVES: [&str; 11] = [
     "keyword:a",
     "keyword:b",
     "context:c",
@@ -18,12 +19,30 @@ const LEAVES: [&str; 10] = [
     "embedding:f",
     "complexity:g:hard",
     "kb:h",
+    "classifier:i:spam",
     "projection:low",
     "projection:high",
 ];
 
+/// How many of the leaves are measured; the others come out of a score.
+const MEASURED: usize = LEAVES.len() - 2;
+
+/// Rules whose leaves say all of what an absent fact counts as.
 fn condition() -> impl Strategy<Value = Condition> {
-    let leaf = prop::sample::select(&LEAVES[..]).prop_map(leaf);
+    rules_of(vec![OnAbsent::Unknown, OnAbsent::NoMatch, OnAbsent::Match])
+}
+
+/// Rules that leave an absent fact unknown.
+fn plain_condition() -> impl Strategy<Value = Condition> {
+    rules_of(vec![OnAbsent::Unknown])
+}
+
+fn rules_of(absent: Vec<OnAbsent>) -> impl Strategy<Value = Condition> {
+    let test = (prop::sample::select(&LEAVES[..]), prop::option::of(0.0..1.0), prop::sample::select(absent));
+    let leaf = prop_oneof![
+        3 => prop::sample::select(&LEAVES[..]).prop_map(leaf),
+        1 => test.prop_map(|(key, least, on_absent)| tested(key, least, on_absent)),
+    ];
     leaf.prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Condition::And),
@@ -35,19 +54,33 @@ fn condition() -> impl Strategy<Value = Condition> {
 
 fn observation() -> impl Strategy<Value = Observation> {
     prop_oneof![
-        4 => prop::sample::select(&[0.0, 0.25, 0.5, 0.75, 1.0][..]).prop_map(yes),
-        4 => Just(no()),
+        4 => prop::sample::select(&[0.0, 0.25, 0.5, 0.75, 1.0][..]).prop_map(certain),
+        3 => Just(no()),
+        1 => (0.0..1.0).prop_map(raw),
         1 => Just(failed()),
         1 => Just(unsupported()),
     ]
 }
 
+fn certain(confidence: f64) -> Observation {
+    Observation::Matched { confidence, raw: Some(confidence) }
+}
+
 /// Every signal of [`SIGNALS`] measured; exactly one complexity label matches, unless the rule is absent.
 fn request() -> impl Strategy<Value = Evidence> {
-    let plain = prop::collection::vec(observation(), 7);
+    let plain = prop::collection::vec(observation(), 9);
     (plain, observation(), 0..3_usize).prop_map(|(plain, complexity, which)| {
-        let names =
-            ["keyword:a", "keyword:b", "context:c", "embedding:d", "embedding:e", "embedding:f", "kb:h"];
+        let names = [
+            "keyword:a",
+            "keyword:b",
+            "context:c",
+            "embedding:d",
+            "embedding:e",
+            "embedding:f",
+            "kb:h",
+            "classifier:i:spam",
+            "classifier:i:ham",
+        ];
         let mut evidence = Evidence::default();
         for (name, observation) in names.iter().zip(plain) {
             evidence.insert(key(name), observation);
@@ -189,6 +222,53 @@ proptest! {
         prop_assert_eq!(winner(&one), winner(&other));
         prop_assert_eq!(one.winner.map(|w| w.confidence), other.winner.map(|w| w.confidence));
         prop_assert_eq!(one.blocked, other.blocked);
+    }
+
+    #[test]
+    fn the_order_of_evidence_does_not_matter(recipe in policy(), all in request(), turn in 0..12_usize, back in any::<bool>()) {
+        let policy = compile(&recipe);
+        let full = done(policy.explain(&all, &Scope::All));
+        let mut facts: Vec<_> = all.iter().map(|(k, o)| (k.clone(), o.clone())).collect();
+        facts.rotate_left(turn);
+        if back {
+            facts.reverse();
+        }
+        let mut known = Evidence::default();
+        for (key, said) in facts {
+            known.insert(key, said);
+            // Whenever a winner is certain, it is the one that all of the evidence gives.
+            if let Progress::Done(verdict) = policy.decide(&known, &Scope::All) {
+                prop_assert_eq!(winner(&verdict), winner(&full));
+            }
+        }
+        let last = done(policy.decide(&known, &Scope::All));
+        prop_assert_eq!(winner(&last), winner(&full));
+    }
+
+    #[test]
+    fn absent_never_satisfies_a_guard(rules in plain_condition(), all in request(), which in 0..MEASURED) {
+        let guard = leaf(LEAVES[which]);
+        let mut known = all.clone();
+        known.insert(key(LEAVES[which]), failed());
+        for guarded in [guard.clone(), not(guard)] {
+            let (truth, confidence) = prove(Condition::And(vec![guarded, rules.clone()]), &known);
+            prop_assert_ne!(truth, Truth::True);
+            prop_assert_eq!(confidence, 0.0);
+        }
+        // Knowing less never turns an answer into another one.
+        let (less, more) = (prove(rules.clone(), &known).0, prove(rules, &all).0);
+        prop_assert!(less == Truth::Unknown || less == more, "{:?} {:?}", less, more);
+    }
+
+    #[test]
+    fn a_leaf_that_says_what_absence_counts_as_is_never_unknown_for_it(all in request(), which in 0..MEASURED) {
+        let mut known = all;
+        for absent in [failed(), unsupported()] {
+            known.insert(key(LEAVES[which]), absent);
+            let truth = |on_absent| prove(tested(LEAVES[which], None, on_absent), &known).0;
+            prop_assert_eq!(truth(OnAbsent::NoMatch), Truth::False);
+            prop_assert_eq!(truth(OnAbsent::Match), Truth::True);
+        }
     }
 
     #[test]

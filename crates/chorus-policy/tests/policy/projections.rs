@@ -240,12 +240,25 @@ fn one_absent_term_leaves_every_band_unknown() {
 }
 
 #[test]
-fn a_knowledge_base_metric_is_missing_by_name() {
+fn a_knowledge_base_metric_is_asked_for_and_read_as_it_is() {
     let mut recipe = difficulty(MappingMethod::ThresholdBands, None);
     let metric = InputSource::KbMetric { kb: "docs".to_owned(), metric: "private".to_owned() };
-    recipe.projections.scores[0].inputs.push(input(metric, 1.0, ValueSource::Raw));
-    let verdict = done(compile(&recipe).decide(&Evidence::default(), &Scope::All));
-    assert_eq!(verdict.blocked.map(|b| b.missing), Some(vec![key("kb:docs.private")]));
+    recipe.projections.scores[0].inputs.push(input(metric, -1.0, ValueSource::Score));
+    let policy = compile(&recipe);
+    let mut known = hard_request();
+    assert_eq!(asked(&policy.decide(&known, &Scope::All)), ["kb:docs.private"]);
+    // Twice (0.9 less the margin): a margin may be negative, and a metric never matches.
+    known.insert(key("kb:docs.private"), raw(0.4));
+    let verdict = done(policy.decide(&known, &Scope::All));
+    assert!((verdict.projections.scores[1].total - 1.0).abs() < 1e-12, "{:?}", verdict.projections);
+    known.insert(key("kb:docs.private"), raw(0.5));
+    assert_eq!(winner(&done(policy.decide(&known, &Scope::All))), Some("else"));
+    known.insert(key("kb:docs.private"), failed());
+    let broken = done(policy.decide(&known, &Scope::All));
+    assert_eq!((winner(&broken), &broken.blocked), (Some("else"), &None));
+    known.insert(key("kb:docs.private"), unsupported());
+    let missing = done(policy.decide(&known, &Scope::All));
+    assert_eq!(missing.blocked.map(|b| b.missing), Some(vec![key("kb:docs.private")]));
 }
 
 #[test]

@@ -4,8 +4,9 @@
 
 use chorus_policy::{AbsentReason, Ask, Evidence, Observation, Policy, Progress, Scope, Verdict};
 use chorus_spec::{
-    Algorithm, ComplexitySignal, Condition, ContextSignal, Decision, DomainSignal, EmbeddingSignal, Family,
-    KeywordMethod, KeywordOperator, KeywordSignal, Place, Recipe, Signal, SignalKey, SignalKind,
+    ClassifierKind, ClassifierSignal, ComplexitySignal, Condition, ContextSignal, Decision, DomainSignal,
+    EmbeddingSignal, Family, KeywordMethod, KeywordOperator, KeywordSignal, NumericPredicate, OnAbsent,
+    Place, Recipe, Signal, SignalKey, SignalKind, Test,
 };
 
 /// `family:name` as a key.
@@ -31,19 +32,15 @@ pub(crate) fn not(part: Condition) -> Condition {
     Condition::Not(Box::new(part))
 }
 
+/// A leaf with bounds of the raw value, and what it says when the fact is absent.
+pub(crate) fn tested(text: &str, least: Option<f64>, on_absent: OnAbsent) -> Condition {
+    let predicate = least.map(|gte| NumericPredicate { gte: Some(gte), ..NumericPredicate::default() });
+    Condition::Tested(Test { key: key(text), predicate, on_absent })
+}
+
 /// A decision with a rule; change the fields that matter.
 pub(crate) fn decision(name: &str, priority: i64, rules: impl Into<Option<Condition>>) -> Decision {
-    Decision {
-        name: name.to_owned(),
-        description: String::new(),
-        priority,
-        tier: 0,
-        rules: rules.into(),
-        model_refs: Vec::new(),
-        algorithm: Algorithm::Static,
-        plugins: Vec::new(),
-        place: Place::default(),
-    }
+    Decision { name: name.to_owned(), priority, rules: rules.into(), ..Decision::default() }
 }
 
 pub(crate) fn tiered(name: &str, tier: i64, priority: i64, rules: Condition) -> Decision {
@@ -69,6 +66,10 @@ pub(crate) fn signal(text: &str) -> Signal {
         }),
         Family::Domain => domain(&[]),
         Family::Complexity => complexity(None),
+        Family::Classifier => SignalKind::Classifier(ClassifierSignal {
+            kind: ClassifierKind::Local { path: "head.json".to_owned() },
+            labels: vec!["spam".to_owned(), "ham".to_owned()],
+        }),
         other => SignalKind::Unsupported(other),
     };
     Signal { name: key.name, description: String::new(), kind, place: Place::default() }
@@ -97,7 +98,7 @@ pub(crate) fn cost(family: Family) -> u8 {
     match family {
         Family::Context => 0,
         Family::Keyword => 1,
-        Family::Embedding | Family::Domain | Family::Complexity => 3,
+        Family::Embedding | Family::Domain | Family::Complexity | Family::Classifier => 3,
         _ => 9,
     }
 }
@@ -162,10 +163,10 @@ pub(crate) struct World<'a> {
 
 impl World<'_> {
     fn answer(&self, ask: &Ask, evidence: &mut Evidence) {
-        let rule =
-            self.recipe.signals.iter().find(|s| s.family() == ask.family && s.name == ask.rule).unwrap();
-        let mut names = rule.emits();
-        if let SignalKind::Domain(domain) = &rule.kind {
+        let rule = self.recipe.signals.iter().find(|s| s.family() == ask.family && s.name == ask.rule);
+        // What is asked by a name that no rule has is a metric of a knowledge base.
+        let mut names = rule.map_or_else(|| vec![ask.rule.clone()], Signal::emits);
+        if let Some(SignalKind::Domain(domain)) = rule.map(|rule| &rule.kind) {
             names.extend(domain.mmlu_categories.clone());
         }
         for key in names.into_iter().map(|name| SignalKey::new(ask.family, name)) {

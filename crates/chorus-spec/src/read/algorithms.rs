@@ -1,4 +1,4 @@
-//! The algorithm of a decision.
+//! The algorithm of a decision, and the settings of Fusion.
 //!
 //! It knows the models, not how they are called. **Invariant:** a panel and its judge are models; nothing that leads
 //! back to a router or a looper gets in.
@@ -6,37 +6,39 @@
 use super::cursor::Cursor;
 use super::names::{Answerers, Asker};
 use super::nearest::suggest;
+use super::{budgets, loopers, workflows};
 use crate::diagnostic::code;
 use crate::{
-    Algorithm, Backend, Endpoint, FusionOverride, FusionSettings, LooperKind, ModelId, ModelRef, OnError,
-    UnsupportedAlgorithm,
+    Algorithm, Backend, Endpoint, FusionOverride, FusionSettings, GroundingPolicy, GroundingReference,
+    GroundingSettings, ModelId, ModelRef, OnError, UnsupportedAlgorithm,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The type words of the contract, with the looper that a word names.
-const TYPES: [(&str, Option<LooperKind>); 16] = [
-    ("static", None),
-    ("fusion", Some(LooperKind::Fusion)),
-    ("confidence", Some(LooperKind::Confidence)),
-    ("ratings", Some(LooperKind::Ratings)),
-    ("remom", Some(LooperKind::ReMoM)),
-    ("workflows", Some(LooperKind::Workflows)),
-    ("router_dc", None),
-    ("hybrid", None),
-    ("latency_aware", None),
-    ("multi_factor", None),
-    ("automix", None),
-    ("knn", None),
-    ("kmeans", None),
-    ("svm", None),
-    ("mlp", None),
-    ("prompt", None),
+/// The type words of the contract.
+const TYPES: [&str; 16] = [
+    "static",
+    "fusion",
+    "confidence",
+    "ratings",
+    "remom",
+    "workflows",
+    "router_dc",
+    "hybrid",
+    "latency_aware",
+    "multi_factor",
+    "automix",
+    "knn",
+    "kmeans",
+    "svm",
+    "mlp",
+    "prompt",
 ];
 
-const ON_ERROR: [(&str, OnError); 2] = [("skip", OnError::Skip), ("fail", OnError::Fail)];
+/// The words of `on_error`.
+pub(super) const ON_ERROR: [(&str, OnError); 2] = [("skip", OnError::Skip), ("fail", OnError::Fail)];
 /// Greatest sampling temperature of the chat completions API.
-const TEMPERATURE_MOST: f64 = 2.0;
+pub(super) const TEMPERATURE_MOST: f64 = 2.0;
 
 /// Reads the `algorithm` of a decision; `static` when absent.
 pub(super) fn read(
@@ -51,14 +53,13 @@ pub(super) fn read(
     let Some(written) = at.required("type") else {
         return Algorithm::Static;
     };
-    let known = TYPES.iter().find(|(word, _)| word.eq_ignore_ascii_case(written.trim()));
-    let Some((kind, looper)) = known.copied() else {
-        let words = TYPES.map(|(word, _)| word);
+    let known = TYPES.iter().find(|word| word.eq_ignore_ascii_case(written.trim()));
+    let Some(kind) = known.copied() else {
         let named = at.get("type").unwrap_or_else(|| at.clone());
         named.error_help(
             code::BAD_VALUE,
             format!("`{written}` is not an algorithm"),
-            suggest(&written, &words, ""),
+            suggest(&written, &TYPES, ""),
         );
         return Algorithm::Static;
     };
@@ -67,18 +68,22 @@ pub(super) fn read(
     match kind {
         "static" => Algorithm::Static,
         "fusion" => Algorithm::Fusion(Box::new(fusion(&at, refs, on_error, answerers, asker))),
+        "confidence" => Algorithm::Confidence(Box::new(loopers::confidence(&at, on_error))),
+        "ratings" => Algorithm::Ratings(Box::new(loopers::ratings(&at, on_error, answerers, asker))),
+        "remom" => Algorithm::Remom(Box::new(loopers::remom(&at, refs, on_error, answerers, asker))),
+        "workflows" => Algorithm::Workflows(Box::new(workflows::read(&at, on_error, answerers, asker))),
         _ => {
             let named = at.get("type").unwrap_or_else(|| at.clone());
             named
                 .warn(code::NOT_SUPPORTED_YET, format!("the algorithm `{kind}` is known, not supported yet"));
-            Algorithm::Unsupported(UnsupportedAlgorithm { kind: kind.to_owned(), looper, place: at.place() })
+            Algorithm::Unsupported(UnsupportedAlgorithm { kind: kind.to_owned(), place: at.place() })
         }
     }
 }
 
 fn report_idle_blocks(at: &Cursor<'_>, kind: &str) {
     for (key, place, value) in at.entries() {
-        if key != kind && TYPES.iter().any(|(word, _)| *word == key) {
+        if key != kind && TYPES.contains(&key) {
             let message = format!("the block `{key}` has no effect beside `type: {kind}`");
             value.say(crate::Severity::Warning, code::UNUSED, place, message, None);
         }
@@ -127,6 +132,8 @@ fn fusion(
         single_answer_passthrough: at
             .boolean("single_answer_passthrough")
             .unwrap_or(defaults.single_answer_passthrough),
+        grounding: grounding(&at),
+        budget: budgets::read(&at),
     };
     // A panel that already has an error of its own would only bring on followers.
     if settings.panel.len() == panel_written.len() {
@@ -135,7 +142,35 @@ fn fusion(
     settings
 }
 
-fn size(at: &Cursor<'_>, key: &str) -> Option<usize> {
+/// Grounding is off unless it is switched on. Source: contract §1.8.
+fn grounding(fusion: &Cursor<'_>) -> Option<GroundingSettings> {
+    const REFERENCES: [(&str, GroundingReference); 3] = [
+        ("hybrid", GroundingReference::Hybrid),
+        ("context", GroundingReference::Context),
+        ("panel", GroundingReference::Panel),
+    ];
+    const POLICIES: [(&str, GroundingPolicy); 3] = [
+        ("weight", GroundingPolicy::Weight),
+        ("annotate", GroundingPolicy::Annotate),
+        ("filter", GroundingPolicy::Filter),
+    ];
+    let at = fusion.get("grounding")?;
+    let defaults = GroundingSettings::default();
+    let settings = GroundingSettings {
+        reference: at.word("reference", &REFERENCES).unwrap_or_default(),
+        policy: at.word("policy", &POLICIES).unwrap_or_default(),
+        min_score: at.float_in("min_score", 0.0, 1.0).unwrap_or(defaults.min_score),
+        min_keep: size(&at, "min_keep").unwrap_or(defaults.min_keep),
+        contradiction_penalty: at
+            .float_in("nli_contradiction_penalty", 0.0, f64::MAX)
+            .unwrap_or(defaults.contradiction_penalty),
+        on_error: at.word("on_error", &ON_ERROR).unwrap_or(defaults.on_error),
+    };
+    at.boolean("enabled").unwrap_or(false).then_some(settings)
+}
+
+/// A size; a written 0 is "not set".
+pub(super) fn size(at: &Cursor<'_>, key: &str) -> Option<usize> {
     at.count(key).and_then(|count| usize::try_from(count).ok())
 }
 
@@ -148,7 +183,8 @@ fn panel_override(at: &Cursor<'_>, answerers: &Answerers<'_>, asker: Asker<'_>) 
     })
 }
 
-fn template(at: &Cursor<'_>, key: &str, placeholders: &[&str]) -> Option<String> {
+/// A text of the author's own, with a remark upon each placeholder that it lacks.
+pub(super) fn template(at: &Cursor<'_>, key: &str, placeholders: &[&str]) -> Option<String> {
     let text = at.string(key).filter(|text| !text.trim().is_empty())?;
     let holder = at.get(key)?;
     for placeholder in placeholders.iter().filter(|placeholder| !text.contains(**placeholder)) {

@@ -116,6 +116,17 @@ impl<'a> Cursor<'a> {
         self.say(Severity::Warning, code, self.place(), message.into(), help.into());
     }
 
+    /// The place of a character of this text, where it stands as it was written: bare and on one line.
+    pub(super) fn place_in(&self, character: usize) -> Place {
+        let Place { line, column } = self.place();
+        match &self.node.kind {
+            Kind::Scalar { text, plain: true } if !text.contains('\n') => {
+                Place { line, column: column + character }
+            }
+            _ => Place { line, column },
+        }
+    }
+
     /// Reports at another place than the value's own, such as its key's.
     pub(super) fn say(
         &self,
@@ -129,12 +140,28 @@ impl<'a> Cursor<'a> {
     }
 
     fn wrong_type(&self, wanted: &str) {
-        let help = self
-            .node
-            .text()
-            .filter(|text| text.contains("${") && wanted != "text")
-            .map(|_| "variables stand in text only; numbers and truth values are written out".to_owned());
-        self.error_help(code::WRONG_TYPE, format!("expected {wanted}, found {}", self.node.shape()), help);
+        self.error_help(
+            code::WRONG_TYPE,
+            format!("expected {wanted}, found {}", self.node.shape()),
+            self.type_help(wanted),
+        );
+    }
+
+    /// What makes a number or a truth value of a text that was meant as one.
+    fn type_help(&self, wanted: &str) -> Option<String> {
+        let text = self.node.text().filter(|_| wanted != "text")?;
+        if text.contains("${") {
+            return Some("variables stand in text only; numbers and truth values are written out".to_owned());
+        }
+        if self.is_quoted() {
+            return Some(format!("`{text}` is text because of its quotes; take them away"));
+        }
+        let count = quantity::tokens(text.trim())?;
+        Some(format!("write `{count}`; sizes such as `32K` stand in `min_tokens` and `max_tokens` only"))
+    }
+
+    fn is_quoted(&self) -> bool {
+        matches!(self.node.kind, Kind::Scalar { plain: false, .. })
     }
 
     // Single values
@@ -148,6 +175,7 @@ impl<'a> Cursor<'a> {
         text.map(str::to_owned)
     }
 
+    /// What a text in quotes or without them comes to.
     fn scalar<T>(&self, wanted: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
         let value = self.node.text().and_then(|text| parse(text.trim()));
         if value.is_none() {
@@ -156,14 +184,20 @@ impl<'a> Cursor<'a> {
         value
     }
 
+    /// What a bare text comes to; one in quotes was meant as text.
+    fn bare<T>(&self, wanted: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let is_quoted = self.is_quoted();
+        self.scalar(wanted, |text| parse(text).filter(|_| !is_quoted))
+    }
+
     fn number(&self) -> Option<f64> {
-        self.scalar("a number", |text| text.parse::<f64>().ok().filter(|n| n.is_finite()))
+        self.bare("a number", |text| text.parse::<f64>().ok().filter(|n| n.is_finite()))
     }
 
     fn integer(&self) -> Option<i64> {
         /// Beyond this, `f64` no longer holds every whole number.
         const WHOLE: f64 = 9_007_199_254_740_992.0;
-        self.scalar("a whole number", |text| {
+        self.bare("a whole number", |text| {
             let float =
                 || text.parse::<f64>().ok().filter(|n| n.fract() == 0.0 && n.abs() < WHOLE).map(|n| n as i64);
             text.parse::<i64>().ok().or_else(float)
@@ -224,6 +258,23 @@ impl<'a> Cursor<'a> {
         self.elements().iter().filter_map(Self::text).collect()
     }
 
+    /// This list of whole numbers, each at least `least`; `None` when one of them is not.
+    pub(super) fn whole_numbers(&self, least: u64) -> Option<Vec<u64>> {
+        if !matches!(self.node.kind, Kind::Seq(_)) {
+            self.wrong_type("a list of whole numbers");
+            return None;
+        }
+        let number = |at: &Self| {
+            let value = u64::try_from(at.integer()?).ok().filter(|n| *n >= least);
+            if value.is_none() {
+                at.error(code::BAD_RANGE, format!("each number must be at least {least}"));
+            }
+            value
+        };
+        let numbers: Vec<Option<u64>> = self.elements().iter().map(number).collect();
+        numbers.into_iter().collect()
+    }
+
     /// A list of texts that must have at least one.
     pub(super) fn some_strings(&self, key: &str) -> Vec<String> {
         match self.get(key) {
@@ -238,7 +289,7 @@ impl<'a> Cursor<'a> {
 
     /// An optional truth value. `yes/no/on/off` count here, and only here.
     pub(super) fn boolean(&self, key: &str) -> Option<bool> {
-        self.get(key)?.scalar("`true` or `false`", |text| match text.to_ascii_lowercase().as_str() {
+        self.get(key)?.bare("`true` or `false`", |text| match text.to_ascii_lowercase().as_str() {
             "true" | "yes" | "on" => Some(true),
             "false" | "no" | "off" => Some(false),
             _ => None,
@@ -306,12 +357,20 @@ impl<'a> Cursor<'a> {
 
     /// One of a few words, whatever their case.
     pub(super) fn word<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Option<T> {
-        let at = self.get(key)?;
-        let text = at.text()?;
+        self.get(key)?.chosen(&format!("`{key}` cannot be"), words)
+    }
+
+    /// This value as one of a few words, whatever their case.
+    pub(super) fn one_of<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
+        self.chosen("nothing here is called", words)
+    }
+
+    fn chosen<T: Copy>(&self, refusal: &str, words: &[(&str, T)]) -> Option<T> {
+        let text = self.text()?;
         let found = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text.trim()));
         if found.is_none() {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            at.error_help(code::BAD_VALUE, format!("`{key}` cannot be `{text}`"), suggest(&text, &known, ""));
+            self.error_help(code::BAD_VALUE, format!("{refusal} `{text}`"), suggest(&text, &known, ""));
         }
         found.map(|(_, value)| *value)
     }

@@ -5,7 +5,7 @@
 
 use super::cursor::Cursor;
 use super::names::{Answerers, Asker, Facts, unique};
-use super::{algorithms, plugins, rules};
+use super::{algorithms, outputs, plugins, rules};
 use crate::diagnostic::code;
 use crate::{Algorithm, Decision, ModelRef, Plugin};
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 pub(super) fn read(
     routing: &Cursor<'_>,
     recipe: &str,
-    facts: &Facts,
+    facts: &Facts<'_>,
     answerers: &Answerers<'_>,
 ) -> Vec<Decision> {
     let mut seen = BTreeSet::new();
@@ -30,7 +30,7 @@ fn decision(
     at: &Cursor<'_>,
     name: String,
     recipe: &str,
-    facts: &Facts,
+    facts: &Facts<'_>,
     answerers: &Answerers<'_>,
 ) -> Decision {
     let asker = Asker { recipe, decision: &name, role: "candidate" };
@@ -47,6 +47,12 @@ fn decision(
         model_refs,
         algorithm,
         plugins,
+        output_contract: at.string("output_contract").filter(|text| !text.trim().is_empty()),
+        output_contract_spec: outputs::contract(at),
+        emits: outputs::emits(at),
+        candidate_iterations: outputs::iterations(at, &|item| model_ref(item, answerers, asker)),
+        adaptations: outputs::adaptations(at),
+        annotations: outputs::annotations(at),
         place: at.place(),
         name,
     }
@@ -69,6 +75,7 @@ fn check_candidates(at: &Cursor<'_>, algorithm: &Algorithm, plugins: &[Plugin], 
     let has_panel = matches!(algorithm, Algorithm::Fusion(settings) if !settings.panel.is_empty());
     let has_answer = plugins.iter().any(|plugin| matches!(plugin, Plugin::FastResponse { .. }));
     // Names that were refused have been reported; a follower would only repeat them.
+    check_company(at, algorithm);
     let is_written = |keys: &[&str]| at.dig(keys).is_some_and(|it| !it.is_empty_list());
     let panel_is_written = is_written(&["algorithm", "fusion", "analysis_models"]);
     if is_written(&["modelRefs"]) || has_panel || has_answer || panel_is_written {
@@ -76,10 +83,22 @@ fn check_candidates(at: &Cursor<'_>, algorithm: &Algorithm, plugins: &[Plugin], 
     }
     if matches!(algorithm, Algorithm::Fusion(_)) {
         at.error(code::MISSING_KEY, "a Fusion decision needs `analysis_models` or `modelRefs`");
+    } else if algorithm.looper().is_some() {
+        let message = format!("a decision with the algorithm `{}` needs `modelRefs`", algorithm.kind());
+        at.error(code::MISSING_KEY, message);
     } else if !answerers.has_default {
         at.error(
             code::MISSING_KEY,
             "this decision has no `modelRefs`, and there is no `providers.defaults.default_model`",
         );
+    }
+}
+
+/// A cascade and a rated ensemble need two candidates. Source: contract §2.1.
+fn check_company(at: &Cursor<'_>, algorithm: &Algorithm) {
+    let written = at.items("modelRefs").len();
+    if written == 1 && matches!(algorithm, Algorithm::Confidence(_) | Algorithm::Ratings(_)) {
+        let message = format!("the algorithm `{}` needs at least two `modelRefs`", algorithm.kind());
+        at.get("modelRefs").unwrap_or_else(|| at.clone()).error(code::MISSING_KEY, message);
     }
 }

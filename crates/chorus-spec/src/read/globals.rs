@@ -5,8 +5,9 @@
 
 use super::cursor::Cursor;
 use super::names::{Lead, Reserved};
+use super::{knowledge, plugins, prototypes};
 use crate::diagnostic::code;
-use crate::{Global, Listener, PrototypeScoring, Strategy};
+use crate::{Global, Identity, Listener, LooperKind, ModalityMethod, Strategy};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -14,9 +15,17 @@ use std::time::Duration;
 pub(super) const STRATEGIES: [(&str, Strategy); 2] =
     [("priority", Strategy::Priority), ("confidence", Strategy::Confidence)];
 
+/// The words of `modality_detector.method`.
+const MODALITY_METHODS: [(&str, ModalityMethod); 3] = [
+    ("classifier", ModalityMethod::Classifier),
+    ("keyword", ModalityMethod::Keyword),
+    ("hybrid", ModalityMethod::Hybrid),
+];
+
 /// Reads `global`.
 pub(super) fn read(root: &Cursor<'_>) -> Global {
-    let mut it = Global::default();
+    let knowledge_bases = knowledge::read(root.dig(&["global", "model_catalog"]).as_ref());
+    let mut it = Global { knowledge_bases, ..Global::default() };
     let Some(global) = root.get("global") else {
         return it;
     };
@@ -28,6 +37,9 @@ pub(super) fn read(root: &Cursor<'_>) -> Global {
     }
     if let Some(catalog) = global.get("model_catalog") {
         self::catalog(&catalog, &mut it);
+    }
+    if let Some(authz) = global.dig(&["services", "authz"]) {
+        it.identity = identity(&authz);
     }
     if let Some(management) = global.dig(&["services", "management_api"]) {
         if let Some(address) = address(&management, "bind_address") {
@@ -63,12 +75,12 @@ fn looper(at: &Cursor<'_>, it: &mut Global) {
     if let Some(names) = names(at, "fusion") {
         it.fusion_names = names;
     }
-    let others: Vec<String> = ["remom", "flow"]
-        .into_iter()
-        .zip(["vllm-sr/remom", "vllm-sr/flow"])
-        .flat_map(|(kind, default)| names(at, kind).unwrap_or_else(|| vec![default.to_owned()]))
-        .collect();
-    it.unsupported_looper_names = others;
+    if let Some(names) = names(at, "remom") {
+        it.remom_names = names;
+    }
+    if let Some(names) = names(at, "flow") {
+        it.flow_names = names;
+    }
 }
 
 fn names(looper: &Cursor<'_>, kind: &str) -> Option<Vec<String>> {
@@ -78,42 +90,54 @@ fn names(looper: &Cursor<'_>, kind: &str) -> Option<Vec<String>> {
 
 fn catalog(at: &Cursor<'_>, it: &mut Global) {
     if let Some(config) = at.dig(&["embeddings", "semantic", "embedding_config"]) {
-        prototypes(&config, &mut it.embedding_prototypes);
+        prototypes::read(&config, &mut it.embedding_prototypes);
         if let Some(top_k) = config.integer_in("top_k", 0, i64::from(u32::MAX)) {
             it.embedding_top_k = usize::try_from(top_k).unwrap_or(it.embedding_top_k);
         }
         let threshold = config.float_in("min_score_threshold", 0.0, 1.0).or(it.embedding_soft_threshold);
         it.embedding_soft_threshold =
             threshold.filter(|_| config.boolean("enable_soft_matching").unwrap_or(true));
+        it.encoder = config.string("model_type").filter(|name| !name.trim().is_empty());
     }
     if let Some(complexity) = at.dig(&["modules", "complexity"]) {
-        prototypes(&complexity, &mut it.complexity_prototypes);
+        prototypes::read(&complexity, &mut it.complexity_prototypes);
     }
-    if let Some(domain) = at.dig(&["modules", "classifier", "domain"]) {
-        it.domain_threshold = domain.float_in("threshold", 0.0, 1.0).unwrap_or(it.domain_threshold);
+    if let Some(detector) = at.dig(&["modules", "modality_detector"]) {
+        it.modality_method = detector.word("method", &MODALITY_METHODS).unwrap_or_default();
+    }
+    let thresholds: [(&[&str], &mut f64); 5] = [
+        (&["classifier", "domain"], &mut it.domain_threshold),
+        (&["classifier", "pii"], &mut it.pii_threshold),
+        (&["prompt_guard"], &mut it.prompt_guard_threshold),
+        (&["hallucination_mitigation", "fact_check"], &mut it.fact_check_threshold),
+        (&["feedback_detector"], &mut it.feedback_threshold),
+    ];
+    for (module, threshold) in thresholds {
+        let module = at.get("modules").and_then(|modules| modules.dig(module));
+        *threshold = module.and_then(|at| at.float_in("threshold", 0.0, 1.0)).unwrap_or(*threshold);
     }
 }
 
-fn prototypes(parent: &Cursor<'_>, it: &mut PrototypeScoring) {
-    let Some(at) = parent.get("prototype_scoring") else {
-        return;
+/// A file that names identity headers, or a provider that injects headers, says that a proxy sets them.
+fn identity(at: &Cursor<'_>) -> Identity {
+    const PROVIDERS: [(&str, bool); 2] = [("header-injection", true), ("static-config", false)];
+    let provider = |it: &Cursor<'_>| {
+        it.needed("type")?;
+        it.word("type", &PROVIDERS)
     };
-    if at.boolean("enabled") == Some(false) {
-        at.warn(
-            code::NOT_SUPPORTED_YET,
-            "examples without prototypes are known, not supported yet: prototypes stay on",
-        );
+    let providers: Vec<bool> = at.items("providers").iter().filter_map(provider).collect();
+    let written = at.get("identity");
+    let header = |key: &str, default: String| {
+        let name = written.as_ref().and_then(|it| it.get(key)).and_then(|at| plugins::header_name(&at));
+        name.map_or(default, |name| name.to_ascii_lowercase())
+    };
+    let default = Identity::default();
+    Identity {
+        user_id_header: header("user_id_header", default.user_id_header),
+        user_groups_header: header("user_groups_header", default.user_groups_header),
+        trusted: written.is_some() || providers.contains(&true),
+        fail_open: at.boolean("fail_open").unwrap_or(false),
     }
-    let size =
-        |key: &str, default: usize| at.count(key).and_then(|n| usize::try_from(n).ok()).unwrap_or(default);
-    *it = PrototypeScoring {
-        cluster_similarity_threshold: at
-            .float_in("cluster_similarity_threshold", 0.0, 1.0)
-            .unwrap_or(it.cluster_similarity_threshold),
-        max_prototypes: size("max_prototypes", it.max_prototypes),
-        best_weight: at.float_in("best_weight", 0.0, 1.0).unwrap_or(it.best_weight),
-        top_m: size("top_m", it.top_m),
-    };
 }
 
 /// Every name that leads elsewhere than to a model; two owners of one name are an error.
@@ -122,8 +146,9 @@ pub(super) fn reserve(root: &Cursor<'_>, global: &Global) -> Reserved {
     let looper = ["global", "integrations", "looper"];
     let owners = [
         (&global.auto_names, Lead::Recipe("default".to_owned()), ""),
-        (&global.fusion_names, Lead::Fusion, "fusion"),
-        (&global.unsupported_looper_names, Lead::Looper, "remom"),
+        (&global.fusion_names, Lead::Looper(LooperKind::Fusion), "fusion"),
+        (&global.remom_names, Lead::Looper(LooperKind::ReMoM), "remom"),
+        (&global.flow_names, Lead::Looper(LooperKind::Workflows), "flow"),
     ];
     for (names, lead, kind) in owners {
         for name in names {

@@ -6,7 +6,7 @@
 use super::cursor::Cursor;
 use super::nearest::suggest;
 use crate::diagnostic::code;
-use crate::{Family, Model, ModelId};
+use crate::{Family, KnowledgeBase, LooperKind, Model, ModelId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The container of each family under `signals`.
@@ -45,10 +45,8 @@ pub(super) struct Reserved {
 pub(super) enum Lead {
     /// To a recipe.
     Recipe(String),
-    /// To Fusion decisions.
-    Fusion,
-    /// To another looper.
-    Looper,
+    /// To the decisions of one looper.
+    Looper(LooperKind),
 }
 
 impl Reserved {
@@ -68,9 +66,9 @@ impl Reserved {
 pub(super) struct Asker<'a> {
     /// The recipe; `default` for the top level.
     pub(super) recipe: &'a str,
-    /// The decision.
+    /// The decision, or the signal rule.
     pub(super) decision: &'a str,
-    /// `panel`, `judge`, `candidate`.
+    /// `panel`, `judge`, `candidate`, `classifier`.
     pub(super) role: &'a str,
 }
 
@@ -121,22 +119,23 @@ fn circle(name: &str, lead: &Lead, Asker { recipe, decision, role }: Asker<'_>) 
     let back = match lead {
         Lead::Recipe(target) if target == recipe => format!("recipe `{target}` → `{decision}`"),
         Lead::Recipe(target) => format!("recipe `{target}`"),
-        Lead::Fusion => format!("Fusion decisions → `{decision}`"),
-        Lead::Looper => "looper decisions".to_owned(),
+        Lead::Looper(LooperKind::Fusion) => format!("Fusion decisions → `{decision}`"),
+        Lead::Looper(kind) => format!("{} decisions → `{decision}`", kind.as_str()),
     };
     format!("{role} of `{decision}` → `{name}` → {back}")
 }
 
-/// The facts that rules of one recipe may ask for.
-#[derive(Debug, Default)]
-pub(super) struct Facts {
+/// The facts that rules and scores of one recipe may ask for.
+#[derive(Debug)]
+pub(super) struct Facts<'a> {
     emitted: BTreeMap<Family, BTreeSet<String>>,
+    knowledge: &'a [KnowledgeBase],
 }
 
-impl Facts {
+impl<'a> Facts<'a> {
     /// Gathers what the signals and mappings of a `routing` block emit.
-    pub(super) fn gather(routing: &Cursor<'_>) -> Self {
-        let mut facts = Self::default();
+    pub(super) fn gather(routing: &Cursor<'_>, knowledge: &'a [KnowledgeBase]) -> Self {
+        let mut facts = Self { emitted: BTreeMap::new(), knowledge };
         for (container, family) in CONTAINERS {
             for rule in routing.dig(&["signals"]).map(|s| s.items(container)).unwrap_or_default() {
                 facts.add_rule(family, &rule);
@@ -168,9 +167,28 @@ impl Facts {
                     .for_each(|name| self.add(family, name.to_owned()));
             }
             Family::Authz => self.add_name(family, rule, "role"),
+            Family::Classifier => {
+                let Some(name) = peek(rule, "name") else { return };
+                let labels = rule.get("labels").map(|at| at.elements()).unwrap_or_default();
+                labels
+                    .iter()
+                    .filter_map(|at| at.node().text())
+                    .for_each(|label| self.add(family, format!("{name}:{label}")));
+            }
             _ => self.add_name(family, rule, "name"),
         }
-        fixed_labels(family).iter().for_each(|label| self.add(family, (*label).to_owned()));
+    }
+
+    /// The knowledge base that this text names; reports an unknown one.
+    pub(super) fn knowledge_base(&self, at: &Cursor<'_>) -> Option<&'a KnowledgeBase> {
+        let name = at.node().text()?;
+        let found = self.knowledge.iter().find(|base| base.name == name);
+        if found.is_none() {
+            let known: Vec<&str> = self.knowledge.iter().map(|base| base.name.as_str()).collect();
+            let help = suggest(name, &known, "declare it under `global.model_catalog.kbs`");
+            at.error_help(code::UNKNOWN_REFERENCE, format!("no knowledge base is named `{name}`"), help);
+        }
+        found
     }
 
     fn add_name(&mut self, family: Family, at: &Cursor<'_>, key: &str) {
@@ -211,16 +229,6 @@ impl Facts {
 
 fn peek(at: &Cursor<'_>, key: &str) -> Option<String> {
     at.get(key).and_then(|name| name.node().text().map(str::to_owned))
-}
-
-/// Labels that a family emits whatever its rules are called, once it has a rule at all.
-fn fixed_labels(family: Family) -> &'static [&'static str] {
-    match family {
-        Family::FactCheck => &["needs_fact_check", "no_fact_check_needed"],
-        Family::UserFeedback => &["satisfied", "need_clarification", "wrong_answer", "want_different"],
-        Family::Modality => &["AR", "DIFFUSION", "BOTH"],
-        _ => &[],
-    }
 }
 
 /// Reports the second of two like names.

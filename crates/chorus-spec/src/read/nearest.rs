@@ -6,7 +6,7 @@ const FORGIVEN_EDITS: usize = 2;
 const SHOWN_NAMES: usize = 8;
 
 /// The nearest of `known`, if it is near enough to be a slip; case, `_`, `-` and spaces do not count.
-pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = fold(word);
     known
         .into_iter()
@@ -23,7 +23,7 @@ fn fold(word: &str) -> String {
 }
 
 /// "did you mean …" when one is near, else the list of what there is.
-pub(super) fn suggest(word: &str, known: &[&str], none: &str) -> Option<String> {
+pub(crate) fn suggest(word: &str, known: &[&str], none: &str) -> Option<String> {
     if let Some(near) = nearest(word, known.iter().copied()) {
         return Some(format!("did you mean `{near}`?"));
     }

@@ -60,8 +60,8 @@ fn system_prompt(at: &Cursor<'_>) -> Option<Plugin> {
 
 fn header_mutation(at: &Cursor<'_>) -> Option<Plugin> {
     let delete = at.strings("delete");
-    for name in at.get("delete").map(|list| list.elements()).unwrap_or_default() {
-        check_header(&name);
+    for name in at.items("delete") {
+        header_name(&name);
     }
     Some(Plugin::HeaderMutation(HeaderMutation {
         add: pairs(at, "add"),
@@ -74,19 +74,23 @@ fn pairs(at: &Cursor<'_>, key: &str) -> Vec<(String, Template)> {
     let pair = |item: &Cursor<'_>| {
         let name = item.required("name");
         let value = item.needed("value").and_then(|value| value.text());
-        check_header(&item.get("name")?);
+        header_name(&item.get("name")?)?;
         Some((name?, Template::new(value?)))
     };
     at.items(key).iter().filter_map(pair).collect()
 }
 
+/// The name of a header that this text is; reports what cannot be one.
+///
 /// Source: RFC 9110 §5.6.2, the characters of a token.
-fn check_header(at: &Cursor<'_>) {
-    let Some(name) = at.node().text() else { return };
+pub(super) fn header_name(at: &Cursor<'_>) -> Option<String> {
+    let name = at.node().text()?;
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if name.is_empty() || !name.chars().all(is_token) {
         at.error(code::BAD_VALUE, format!("`{name}` cannot name a header"));
+        return None;
     }
+    Some(name.to_owned())
 }
 
 fn request_params(at: &Cursor<'_>) -> Plugin {

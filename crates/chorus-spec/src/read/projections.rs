@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 const SLOPE: f64 = 12.0;
 
 /// Reads the `projections` of a `routing` block.
-pub(super) fn read(routing: &Cursor<'_>, facts: &Facts) -> Projections {
+pub(super) fn read(routing: &Cursor<'_>, facts: &Facts<'_>) -> Projections {
     let Some(at) = routing.get("projections") else {
         return Projections::default();
     };
@@ -30,7 +30,7 @@ pub(super) fn read(routing: &Cursor<'_>, facts: &Facts) -> Projections {
     Projections { partitions, scores: sorted(&at, scores, &mappings), mappings }
 }
 
-fn partitions(at: &Cursor<'_>, facts: &Facts) -> Vec<Partition> {
+fn partitions(at: &Cursor<'_>, facts: &Facts<'_>) -> Vec<Partition> {
     let (mut seen, mut taken) = (BTreeSet::new(), BTreeSet::new());
     let read = |item: &Cursor<'_>| {
         let name = item.required("name")?;
@@ -66,7 +66,7 @@ fn semantics(item: &Cursor<'_>) -> Option<PartitionSemantics> {
 }
 
 /// A member is written as a bare name; it belongs to the one family that has it.
-fn member(at: &Cursor<'_>, facts: &Facts) -> Option<SignalKey> {
+fn member(at: &Cursor<'_>, facts: &Facts<'_>) -> Option<SignalKey> {
     let name = at.text()?;
     match (facts.has(Family::Domain, &name), facts.has(Family::Embedding, &name)) {
         (true, true) => {
@@ -102,7 +102,7 @@ fn check_members(item: &Cursor<'_>, members: &[SignalKey], taken: &mut BTreeSet<
     }
 }
 
-fn scores(at: &Cursor<'_>, facts: &Facts, names: &BTreeSet<String>) -> Vec<Score> {
+fn scores(at: &Cursor<'_>, facts: &Facts<'_>, names: &BTreeSet<String>) -> Vec<Score> {
     let mut seen = BTreeSet::new();
     let read = |item: &Cursor<'_>| {
         let name = item.required("name")?;
@@ -126,7 +126,7 @@ enum Wanted {
     Score,
 }
 
-fn score_input(at: &Cursor<'_>, facts: &Facts, scores: &BTreeSet<String>) -> Option<ScoreInput> {
+fn score_input(at: &Cursor<'_>, facts: &Facts<'_>, scores: &BTreeSet<String>) -> Option<ScoreInput> {
     const VALUES: [(&str, Wanted); 4] = [
         ("binary", Wanted::Binary),
         ("confidence", Wanted::Confidence),
@@ -159,13 +159,13 @@ fn score_input(at: &Cursor<'_>, facts: &Facts, scores: &BTreeSet<String>) -> Opt
 
 fn input_source(
     at: &Cursor<'_>,
-    facts: &Facts,
+    facts: &Facts<'_>,
     scores: &BTreeSet<String>,
     wanted: Option<Wanted>,
 ) -> Option<InputSource> {
     let kind = at.needed("type")?;
     if kind.node().text() == Some("kb_metric") {
-        return Some(InputSource::KbMetric { kb: at.required("kb")?, metric: at.required("metric")? });
+        return kb_metric(at, facts);
     }
     let family = rules::family(&kind)?;
     let name = at.required("name")?;
@@ -175,6 +175,20 @@ fn input_source(
     }
     let at_name = at.get("name")?;
     facts.demand(&at_name, family, &name).then(|| InputSource::Signal(SignalKey::new(family, name)))
+}
+
+fn kb_metric(at: &Cursor<'_>, facts: &Facts<'_>) -> Option<InputSource> {
+    let (kb, metric) = (at.required("kb"), at.required("metric"));
+    let base = facts.knowledge_base(&at.get("kb")?)?;
+    let metric = metric?;
+    if base.metrics.iter().all(|known| known.name != metric) {
+        let known: Vec<&str> = base.metrics.iter().map(|metric| metric.name.as_str()).collect();
+        let named = at.get("metric").unwrap_or_else(|| at.clone());
+        let message = format!("`{}` has no metric `{metric}`", base.name);
+        named.error_help(code::UNKNOWN_REFERENCE, message, suggest(&metric, &known, "it has no metrics"));
+        return None;
+    }
+    Some(InputSource::KbMetric { kb: kb?, metric })
 }
 
 fn mappings(at: &Cursor<'_>, scores: &BTreeSet<String>) -> Vec<Mapping> {

@@ -9,8 +9,8 @@ use super::nearest::suggest;
 use super::quantity;
 use crate::diagnostic::{code, is_variable, is_variable_name};
 use crate::{
-    ApiFormat, Backend, Endpoint, Model, ModelCard, ModelId, Pricing, ReasoningFamily, ReasoningKind, Secret,
-    Template,
+    ApiFormat, Backend, Endpoint, Energy, Model, ModelCard, ModelId, Pricing, ReasoningFamily, ReasoningKind,
+    Secret, Template,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -184,11 +184,23 @@ fn model(
         api_format,
         reasoning_family,
         pricing: pricing(at),
+        energy: energy(at),
         backends,
         card,
         place: at.place(),
     };
     (!model.backends.is_empty()).then_some(model)
+}
+
+fn energy(model: &Cursor<'_>) -> Energy {
+    let Some(at) = model.get("energy") else {
+        return Energy::default();
+    };
+    let joules = |key: &str| at.float_in(key, 0.0, f64::MAX).unwrap_or(0.0);
+    Energy {
+        joules_per_1k_prompt: joules("joules_per_1k_prompt"),
+        joules_per_1k_completion: joules("joules_per_1k_completion"),
+    }
 }
 
 fn pricing(model: &Cursor<'_>) -> Pricing {

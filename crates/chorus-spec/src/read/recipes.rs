@@ -8,21 +8,30 @@ use super::names::{Answerers, Facts, Lead, Reserved, unique};
 use super::nearest::suggest;
 use super::{decisions, projections, signals};
 use crate::diagnostic::code;
-use crate::{Entrypoint, Recipe, Strategy};
+use crate::{Entrypoint, KnowledgeBase, Recipe, Strategy};
 use std::collections::BTreeSet;
 
 /// The name of the top-level recipe.
 const DEFAULT: &str = "default";
 
 /// Reads all recipes; the first is `default`.
-pub(super) fn read(root: &Cursor<'_>, strategy: Strategy, answerers: &Answerers<'_>) -> Vec<Recipe> {
+pub(super) fn read(
+    root: &Cursor<'_>,
+    strategy: Strategy,
+    answerers: &Answerers<'_>,
+    knowledge: &[KnowledgeBase],
+) -> Vec<Recipe> {
+    let recipe = |routing: &Cursor<'_>, name: &str| {
+        let facts = Facts::gather(routing, knowledge);
+        policy(routing, name, strategy, &facts, answerers)
+    };
     let mut seen = BTreeSet::new();
     let mut named = Vec::new();
     for at in root.items("recipes") {
         let Some(name) = at.required("name") else { continue };
         if unique(&mut seen, &at, "recipe", &name) {
             let mut recipe = match at.get("routing") {
-                Some(routing) => recipe(&routing, &name, strategy, answerers),
+                Some(routing) => recipe(&routing, &name),
                 None => Recipe { strategy, ..Recipe::default() },
             };
             recipe.description = at.string("description").unwrap_or_default();
@@ -30,7 +39,7 @@ pub(super) fn read(root: &Cursor<'_>, strategy: Strategy, answerers: &Answerers<
             named.push(recipe);
         }
     }
-    let top = root.get("routing").map(|routing| recipe(&routing, DEFAULT, strategy, answerers));
+    let top = root.get("routing").map(|routing| recipe(&routing, DEFAULT));
     let top_has_policy =
         top.as_ref().is_some_and(|recipe| !(recipe.decisions.is_empty() && recipe.signals.is_empty()));
     let explicit = named.iter().position(|recipe| recipe.name == DEFAULT);
@@ -45,15 +54,20 @@ pub(super) fn read(root: &Cursor<'_>, strategy: Strategy, answerers: &Answerers<
     std::iter::once(first).chain(named).collect()
 }
 
-fn recipe(routing: &Cursor<'_>, name: &str, strategy: Strategy, answerers: &Answerers<'_>) -> Recipe {
-    let facts = Facts::gather(routing);
+fn policy(
+    routing: &Cursor<'_>,
+    name: &str,
+    strategy: Strategy,
+    facts: &Facts<'_>,
+    answerers: &Answerers<'_>,
+) -> Recipe {
     Recipe {
         name: name.to_owned(),
         description: String::new(),
         strategy: routing.word("strategy", &STRATEGIES).unwrap_or(strategy),
-        signals: signals::read(routing, &facts, answerers),
-        projections: projections::read(routing, &facts),
-        decisions: decisions::read(routing, name, &facts, answerers),
+        signals: signals::read(routing, name, facts, answerers),
+        projections: projections::read(routing, facts),
+        decisions: decisions::read(routing, name, facts, answerers),
     }
 }
 

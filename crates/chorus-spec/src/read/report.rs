@@ -8,18 +8,18 @@ use std::cell::RefCell;
 
 /// Gathers diagnostics behind a shared reference, so that every reader can speak without owning it.
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(crate) struct Report {
     list: RefCell<Vec<Diagnostic>>,
 }
 
 impl Report {
     /// Adds one.
-    pub(super) fn push(&self, diagnostic: Diagnostic) {
+    pub(crate) fn push(&self, diagnostic: Diagnostic) {
         self.list.borrow_mut().push(diagnostic);
     }
 
     /// Adds an error.
-    pub(super) fn error(
+    pub(crate) fn error(
         &self,
         code: &'static str,
         place: Place,
@@ -38,12 +38,12 @@ impl Report {
     }
 
     /// Whether there is any error yet.
-    pub(super) fn has_errors(&self) -> bool {
+    pub(crate) fn has_errors(&self) -> bool {
         self.list.borrow().iter().any(|d| d.severity == Severity::Error)
     }
 
     /// All of them, by place; what two readers said alike is said once.
-    pub(super) fn into_sorted(self) -> Vec<Diagnostic> {
+    pub(crate) fn into_sorted(self) -> Vec<Diagnostic> {
         let mut list = self.list.into_inner();
         list.sort_by(|a, b| {
             (a.place, a.severity, a.code, &a.message).cmp(&(b.place, b.severity, b.code, &b.message))

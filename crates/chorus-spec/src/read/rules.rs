@@ -6,7 +6,7 @@ use super::cursor::Cursor;
 use super::names::Facts;
 use super::nearest::suggest;
 use crate::diagnostic::code;
-use crate::{Condition, Family, SignalKey};
+use crate::{Condition, Family, OnAbsent, SignalKey, Test};
 
 const OPERATORS: [&str; 3] = ["AND", "OR", "NOT"];
 const LEAF_KEYS: [&str; 5] = ["type", "name", "label", "predicate", "on_error"];
@@ -15,7 +15,7 @@ const LEAF_KEYS: [&str; 5] = ["type", "name", "label", "predicate", "on_error"];
 ///
 /// A root that is `operator: AND` over nothing holds for every request too, with confidence 0; anywhere else, and for
 /// any other operator, an empty list is an error. Source: the contract's own recipes write their last resort so.
-pub(super) fn optional(parent: &Cursor<'_>, key: &str, facts: &Facts) -> Option<Condition> {
+pub(super) fn optional(parent: &Cursor<'_>, key: &str, facts: &Facts<'_>) -> Option<Condition> {
     let at = parent.get(key)?;
     if at.is_empty_map() {
         return None;
@@ -31,7 +31,7 @@ fn is_last_resort(at: &Cursor<'_>) -> bool {
     is_and && is_empty && LEAF_KEYS.into_iter().all(|key| at.get(key).is_none())
 }
 
-fn node(at: &Cursor<'_>, facts: &Facts) -> Option<Condition> {
+fn node(at: &Cursor<'_>, facts: &Facts<'_>) -> Option<Condition> {
     let leaf_key = LEAF_KEYS.into_iter().find(|key| at.get(key).is_some());
     let has_branch = at.get("conditions").is_some();
     match (at.get("operator"), leaf_key) {
@@ -57,7 +57,7 @@ fn refuse(at: &Cursor<'_>, message: &str, help: Option<&str>) -> Option<Conditio
     None
 }
 
-fn branch(at: &Cursor<'_>, operator: &Cursor<'_>, facts: &Facts) -> Option<Condition> {
+fn branch(at: &Cursor<'_>, operator: &Cursor<'_>, facts: &Facts<'_>) -> Option<Condition> {
     let word = operator.text()?;
     let children = at.items("conditions");
     let count = children.len();
@@ -79,7 +79,7 @@ fn branch(at: &Cursor<'_>, operator: &Cursor<'_>, facts: &Facts) -> Option<Condi
     }
 }
 
-fn leaf(at: &Cursor<'_>, facts: &Facts) -> Option<Condition> {
+fn leaf(at: &Cursor<'_>, facts: &Facts<'_>) -> Option<Condition> {
     let (kind, name) = match (at.get("type"), at.get("name")) {
         (Some(kind), Some(name)) => (kind, name),
         (Some(_), None) => return refuse(at, "this leaf has a `type` and no `name`", None),
@@ -87,13 +87,30 @@ fn leaf(at: &Cursor<'_>, facts: &Facts) -> Option<Condition> {
         (None, None) => return refuse(at, "this leaf has neither `type` nor `name`", Some(SHAPES)),
     };
     let family = family(&kind)?;
-    let extra = ["label", "predicate", "on_error"].into_iter().find(|key| at.get(key).is_some());
-    if let Some(key) = extra.filter(|_| family != Family::Classifier) {
+    let label = at.get("label");
+    if family != Family::Classifier
+        && let Some(key) = ["label", "predicate"].into_iter().find(|key| at.get(key).is_some())
+    {
         return refuse(at, &format!("`{key}` belongs to leaves of type `classifier`"), None);
     }
-    let text = name.text()?;
-    facts.demand(&name, family, &text).then(|| Condition::Signal(SignalKey::new(family, text)))
+    if label.is_none() && at.get("predicate").is_some() {
+        return refuse(at, "`predicate` bounds the probability of a `label`, and there is none", None);
+    }
+    let fact = match &label {
+        Some(label) => format!("{}:{}", name.text()?, label.text()?),
+        None => name.text()?,
+    };
+    let key = facts.demand(&name, family, &fact).then(|| SignalKey::new(family, fact));
+    let on_absent = at.word("on_error", &ON_ERROR);
+    let predicate = at.predicate();
+    match (predicate, on_absent.unwrap_or_default()) {
+        (None, OnAbsent::Unknown) => key.map(Condition::Signal),
+        (predicate, on_absent) => key.map(|key| Condition::Tested(Test { key, predicate, on_absent })),
+    }
 }
+
+/// The words of `on_error`; without one, an absent fact leaves the leaf unknown.
+const ON_ERROR: [(&str, OnAbsent); 2] = [("no_match", OnAbsent::NoMatch), ("match", OnAbsent::Match)];
 
 /// The family that a `type` names.
 pub(super) fn family(at: &Cursor<'_>) -> Option<Family> {
@@ -108,13 +125,4 @@ pub(super) fn family(at: &Cursor<'_>) -> Option<Family> {
         );
     }
     found
-}
-
-/// Every fact that a rule asks for, in the order written.
-pub(super) fn facts_of(condition: &Condition) -> Vec<&SignalKey> {
-    match condition {
-        Condition::Signal(key) => vec![key],
-        Condition::And(inner) | Condition::Or(inner) => inner.iter().flat_map(facts_of).collect(),
-        Condition::Not(inner) => facts_of(inner),
-    }
 }

@@ -1,14 +1,14 @@
-//! Signal rules over words and patterns: `keywords` and `structure`.
+//! Signal rules over words, patterns and counts: `keywords`, `structure`, `context`, `language`, `conversation`.
 //!
-//! It compiles patterns to check them and throws the result away: extraction compiles its own.
+//! It knows the options of each, not how a text is looked at.
 
 use super::cursor::Cursor;
+use super::patterns;
 use crate::diagnostic::code;
 use crate::{
-    FeatureKind, KeywordMethod, KeywordOperator, KeywordSignal, StructureFeature, StructureSignal,
-    StructureSource,
+    ContextSignal, ConversationFeature, ConversationSignal, ConversationSource, FeatureKind, KeywordMethod,
+    KeywordOperator, KeywordSignal, LanguageSignal, StructureFeature, StructureSignal, StructureSource,
 };
-use regex::RegexBuilder;
 
 /// Default least BM25 score (contract §1.4).
 const BM25_THRESHOLD: f64 = 0.1;
@@ -22,6 +22,11 @@ const NGRAM_ARITY_MOST: i64 = 10;
 const FUZZY_DISTANCE: i64 = 2;
 /// Above this a `fuzzy_threshold` is a percentage, from files of another age, not a distance.
 const FUZZY_DISTANCE_MOST: i64 = 20;
+/// Least confidence of a language when the rule names none (contract §1.4).
+const LANGUAGE_THRESHOLD: f64 = 0.3;
+
+/// Most keywords of one rule.
+const KEYWORDS_MOST: usize = 10_000;
 
 /// Reads one rule of `keywords`.
 pub(super) fn keyword(rule: &Cursor<'_>, name: &str) -> Option<KeywordSignal> {
@@ -32,12 +37,16 @@ pub(super) fn keyword(rule: &Cursor<'_>, name: &str) -> Option<KeywordSignal> {
     let method = keyword_method(rule)?;
     let keywords = rule.some_strings("keywords");
     for word in rule.items("keywords") {
-        let Some(text) = word.node().text() else { continue };
-        if text.trim().is_empty() {
+        if word.node().text().is_some_and(|text| text.trim().is_empty()) {
             word.warn(code::NEVER_MATCHES, format!("a blank keyword of `{name}` can never match"));
-        } else if method == KeywordMethod::Regex {
-            check_pattern(&word, &format!("keyword rule `{name}`"), text, case_sensitive);
         }
+    }
+    if let Some(list) = rule.get("keywords").filter(|_| method == KeywordMethod::Regex) {
+        patterns::check(&list.elements(), &format!("keyword rule `{name}`"), case_sensitive);
+    }
+    if keywords.len() > KEYWORDS_MOST {
+        let message = format!("`{name}` has {} keywords; {KEYWORDS_MOST} are the most", keywords.len());
+        rule.error(code::BAD_RANGE, message);
     }
     Some(KeywordSignal { operator, keywords, case_sensitive, method })
 }
@@ -110,7 +119,7 @@ fn structure_source(at: &Cursor<'_>, name: &str) -> Option<StructureSource> {
     Some(match at.word("type", &SOURCES.map(|word| (word, word)))? {
         "regex" => {
             let pattern = at.required("pattern")?;
-            check_pattern(&at.get("pattern")?, &format!("structure rule `{name}`"), &pattern, case_sensitive);
+            patterns::check(&[at.get("pattern")?], &format!("structure rule `{name}`"), case_sensitive);
             StructureSource::Regex { pattern, case_sensitive }
         }
         "keyword_set" => {
@@ -131,10 +140,50 @@ fn sequences(at: &Cursor<'_>) -> Option<Vec<Vec<String>>> {
     Some(sequences)
 }
 
-fn check_pattern(at: &Cursor<'_>, owner: &str, pattern: &str, case_sensitive: bool) {
-    if let Err(error) = RegexBuilder::new(pattern).case_insensitive(!case_sensitive).build() {
-        let text = error.to_string();
-        let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-        at.error(code::BAD_PATTERN, format!("{owner}: the pattern `{pattern}` does not compile: {reason}"));
+/// Reads one rule of `context`.
+pub(super) fn context(rule: &Cursor<'_>) -> Option<ContextSignal> {
+    let min_tokens = rule.tokens("min_tokens").unwrap_or(0);
+    let max_tokens = rule.tokens("max_tokens").filter(|max| *max > 0);
+    if max_tokens.is_some_and(|max| max < min_tokens) {
+        rule.error(code::BAD_RANGE, "`max_tokens` is below `min_tokens`");
+        return None;
     }
+    Some(ContextSignal { min_tokens, max_tokens })
+}
+
+/// Reads one rule of `language`; its name is the code.
+pub(super) fn language(rule: &Cursor<'_>) -> LanguageSignal {
+    LanguageSignal { threshold: rule.float_in("threshold", 0.0, 1.0).unwrap_or(LANGUAGE_THRESHOLD) }
+}
+
+/// Reads one rule of `conversation`.
+pub(super) fn conversation(rule: &Cursor<'_>) -> Option<ConversationSignal> {
+    const KINDS: [(&str, FeatureKind); 2] = [("exists", FeatureKind::Exists), ("count", FeatureKind::Count)];
+    let feature = rule.needed("feature")?;
+    let kind = feature.needed("type").and_then(|_| feature.word("type", &KINDS));
+    let source = feature.needed("source").and_then(|source| conversation_source(&source));
+    let predicate = rule.predicate();
+    Some(ConversationSignal { feature: ConversationFeature { kind: kind?, source: source? }, predicate })
+}
+
+fn conversation_source(at: &Cursor<'_>) -> Option<ConversationSource> {
+    const ROLES: [&str; 6] = ["user", "assistant", "system", "developer", "tool", "non_user"];
+    const SOURCES: [(&str, usize); 6] = [
+        ("message", 0),
+        ("tool_definition", 1),
+        ("assistant_tool_call", 2),
+        ("assistant_tool_cycle", 3),
+        ("active_tool_loop", 4),
+        ("image_content", 5),
+    ];
+    at.needed("type")?;
+    let role = at.word("role", &ROLES.map(|role| (role, role))).map(str::to_owned);
+    Some(match at.word("type", &SOURCES)? {
+        0 => ConversationSource::Message { role },
+        1 => ConversationSource::ToolDefinition,
+        2 => ConversationSource::AssistantToolCall,
+        3 => ConversationSource::AssistantToolCycle,
+        4 => ConversationSource::ActiveToolLoop,
+        _ => ConversationSource::ImageContent,
+    })
 }

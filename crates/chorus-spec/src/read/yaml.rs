@@ -19,16 +19,16 @@ const MAX_NODES: usize = 500_000;
 
 /// One value.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// Where it begins.
-    pub(super) place: Place,
+    pub(crate) place: Place,
     /// What it is.
-    pub(super) kind: Kind,
+    pub(crate) kind: Kind,
 }
 
 /// What a value is.
 #[derive(Debug, Clone)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// Keys in the order written, each once.
     Map(Vec<Entry>),
     /// Items in order.
@@ -44,20 +44,20 @@ pub(super) enum Kind {
 
 /// One key of a mapping.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) key: String,
-    pub(super) place: Place,
-    pub(super) value: Node,
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) place: Place,
+    pub(crate) value: Node,
 }
 
 impl Node {
     /// Whether it is nothing: `key:`, `~` or `null`.
-    pub(super) fn is_null(&self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         matches!(&self.kind, Kind::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
     }
 
     /// The entry of that key.
-    pub(super) fn entry(&self, key: &str) -> Option<&Entry> {
+    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
         match &self.kind {
             Kind::Map(entries) => entries.iter().find(|e| e.key == key),
             _ => None,
@@ -65,7 +65,7 @@ impl Node {
     }
 
     /// The bare or quoted text of a scalar that is not null.
-    pub(super) fn text(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Scalar { text, .. } if !self.is_null() => Some(text),
             _ => None,
@@ -73,7 +73,7 @@ impl Node {
     }
 
     /// `text`, a list or a mapping: what a message calls this value.
-    pub(super) fn shape(&self) -> &'static str {
+    pub(crate) fn shape(&self) -> &'static str {
         match &self.kind {
             Kind::Map(_) => "a mapping",
             Kind::Seq(_) => "a list",
@@ -100,7 +100,7 @@ impl Node {
 }
 
 /// Reads one document. `None` when the text is not YAML within bounds; the report says why.
-pub(super) fn parse(text: &str, report: &Report) -> Option<Node> {
+pub(crate) fn parse(text: &str, report: &Report) -> Option<Node> {
     let fail = |fault: Fault| {
         report.error(code::YAML, fault.place, &fault.path, fault.message, fault.help.map(str::to_owned));
     };
