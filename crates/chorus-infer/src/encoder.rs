@@ -4,8 +4,12 @@
 //! is the same, bit by bit, alone and in any batch.
 
 mod bert;
+mod choice;
 mod graph;
+mod keeping;
+mod packed;
 mod quantise;
+mod tokens;
 mod weights;
 mod windows;
 
@@ -19,12 +23,17 @@ use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool};
 use rten_tensor::NdTensor;
 use rten_tensor::prelude::*;
 use sha2::{Digest, Sha256};
-use tokenizers::Tokenizer;
 
 pub use bert::Precision;
+pub use choice::{DEFAULT_ENCODER, MULTILINGUAL_ENCODER, digest_in, encoder_for, open};
+pub use keeping::Keeping;
+use tokens::Tokens;
 
 /// Version of the converted file's layout: part of its digest and name.
 const LAYOUT: &str = "bert-rows-1";
+/// What multilingual-e5-small was trained to see before a text that is compared with its like, not searched for.
+/// Source: Wang et al. 2024, "Multilingual E5 Text Embeddings", and the model's card.
+const E5_PREFIX: &str = "query: ";
 /// Tokens that share one pass. More gains nothing on one thread and costs memory.
 const PASS_TOKENS: usize = 2_048;
 
@@ -44,6 +53,14 @@ pub trait TextEncoder: Send + Sync {
     /// # Errors
     /// [`EncodeFault`].
     fn encode(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EncodeFault>;
+    /// [`encode`](Self::encode) for texts that will be asked for again at the next start, such as the examples of a
+    /// policy: an encoder that keeps vectors across starts may answer with them.
+    ///
+    /// # Errors
+    /// [`EncodeFault`].
+    fn encode_examples(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EncodeFault> {
+        self.encode(texts)
+    }
     /// All of a text, however long: one unit vector a window, at least one.
     ///
     /// # Errors
@@ -53,13 +70,12 @@ pub trait TextEncoder: Send + Sync {
     fn count_tokens(&self, text: &str) -> usize;
 }
 
-/// A sentence encoder of the BERT family: all-MiniLM-L6-v2, or another whose vector is the mean over its tokens.
+/// A sentence encoder of the BERT family: all-MiniLM-L6-v2, multilingual-e5-small, or another whose vector is the mean
+/// over its tokens.
 ///
 /// Each pass runs on one thread; as many passes run at once as the machine has cores.
 pub struct MiniLm {
-    tokenizer: Tokenizer,
-    begin: u32,
-    end: u32,
+    vocabulary: Tokens,
     model: Model,
     tokens: NodeId,
     places: NodeId,
@@ -98,47 +114,50 @@ impl MiniLm {
         cache: &Path,
         precision: Precision,
     ) -> Result<Self, EncodeFault> {
-        let digest = identity(weights, tokenizer, precision)?;
-        let converted = cache.join(format!("encoder-{digest}.onnx"));
-        if !converted.is_file() {
-            let bytes = bert::convert(&mut weights::Weights::open(weights)?, precision)?;
-            publish(&converted, &bytes).map_err(|fault| at(&converted, &fault))?;
-        }
-        let mut options = ModelOptions::with_all_ops();
-        options.prepack_weights(true);
-        let model = options.load_file(&converted).map_err(|fault| at(&converted, &fault))?;
-        Self::assemble(model, load_tokenizer(tokenizer)?, format!("sha256:{digest}"))
+        let digest = identity(&digests(&[weights, tokenizer])?, precision, "");
+        let model = converted(cache, &digest, precision, || weights::Weights::open(weights))?;
+        Self::assemble(model, Tokens::open(tokenizer, "")?, &digest)
     }
 
-    fn assemble(model: Model, tokenizer: Tokenizer, digest: String) -> Result<Self, EncodeFault> {
+    /// Loads multilingual-e5-small from its safetensors weights and `tokenizer.json`; otherwise as [`MiniLm::load`].
+    ///
+    /// # Errors
+    /// As [`MiniLm::load`].
+    pub fn load_e5(weights: &Path, tokenizer: &Path, cache: &Path) -> Result<Self, EncodeFault> {
+        let precision = Precision::Int8;
+        let digest = identity(&digests(&[weights, tokenizer])?, precision, E5_PREFIX);
+        let model = converted(cache, &digest, precision, || weights::Weights::open(weights))?;
+        Self::assemble(model, Tokens::open(tokenizer, E5_PREFIX)?, &digest)
+    }
+
+    /// Loads multilingual-e5-small from the one packed file that has its weights in 4 bits and its vocabulary.
+    ///
+    /// # Errors
+    /// As [`MiniLm::load`].
+    pub fn load_packed_e5(file: &Path, cache: &Path, precision: Precision) -> Result<Self, EncodeFault> {
+        let digest = identity(&digests(&[file])?, precision, E5_PREFIX);
+        let vocabulary = packed::vocabulary_of(file)?;
+        let model = converted(cache, &digest, precision, || packed::Packed::open(file))?;
+        Self::assemble(model, Tokens::packed(vocabulary, E5_PREFIX)?, &digest)
+    }
+
+    fn assemble(model: Model, vocabulary: Tokens, digest: &str) -> Result<Self, EncodeFault> {
         let node = |name| model.node_id(name).map_err(|fault| EncodeFault(fault.to_string()));
-        let special = |token| {
-            tokenizer.token_to_id(token).ok_or_else(|| EncodeFault(format!("the tokenizer has no {token}")))
-        };
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let mut encoder = Self {
-            begin: special("[CLS]")?,
-            end: special("[SEP]")?,
             tokens: node(bert::TOKENS)?,
             places: node(bert::PLACES)?,
             pooled: node(bert::POOLED)?,
             threads: (0..cores).map(|_| Arc::new(ThreadPool::with_num_threads(1))).collect(),
             passes: AtomicUsize::new(0),
             dimension: 0,
-            tokenizer,
+            vocabulary,
             model,
-            digest,
+            digest: format!("sha256:{digest}"),
         };
         // One pass finds the dimension and warms the allocator.
         encoder.dimension = encoder.encode(&[""])?.first().map_or(0, Vec::len);
         Ok(encoder)
-    }
-
-    /// Token ids of a text, without the special ones.
-    fn tokenise(&self, text: &str) -> Result<Vec<u32>, EncodeFault> {
-        let encoding =
-            self.tokenizer.encode_fast(text, false).map_err(|fault| EncodeFault(fault.to_string()))?;
-        Ok(encoding.get_ids().to_vec())
     }
 
     /// One unit vector a window. Windows of one length share passes.
@@ -182,10 +201,11 @@ impl MiniLm {
 
     /// A text's windows with their special tokens, as the graph takes them.
     fn windows(&self, text: &str) -> Result<Vec<Vec<i32>>, EncodeFault> {
-        let tokens = self.tokenise(text)?;
-        let framed = windows::windows(&tokens).map(|window| {
-            let ends = (std::iter::once(self.begin), std::iter::once(self.end));
-            ends.0.chain(window.iter().copied()).chain(ends.1).map(u32::cast_signed).collect()
+        let Tokens { begin, end, prefix, .. } = &self.vocabulary;
+        let tokens = self.vocabulary.ids(text)?;
+        let framed = windows::windows(&tokens, prefix.len() + 2).map(|window| {
+            let front = std::iter::once(begin).chain(prefix);
+            front.chain(window).chain(std::iter::once(end)).map(|id| id.cast_signed()).collect()
         });
         Ok(framed.collect())
     }
@@ -218,26 +238,37 @@ impl TextEncoder for MiniLm {
 
     fn count_tokens(&self, text: &str) -> usize {
         // A text that cannot be tokenised cannot be encoded either; four bytes a token is the usual guess.
-        self.tokenise(text).map_or(text.len() / 4, |tokens| tokens.len())
+        self.vocabulary.ids(text).map_or(text.len() / 4, |tokens| tokens.len())
     }
 }
 
-/// The tokenizer without its file's truncation and fixed padding: windows take their place.
-fn load_tokenizer(path: &Path) -> Result<Tokenizer, EncodeFault> {
-    let mut tokenizer = Tokenizer::from_file(path).map_err(|fault| at(path, &fault))?;
-    tokenizer.with_padding(None);
-    tokenizer.with_truncation(None).map_err(|fault| at(path, &fault))?;
-    Ok(tokenizer)
+/// The model in graph form: read from `cache`, or made from the tensors and left there.
+fn converted<T: weights::Tensors>(
+    cache: &Path,
+    digest: &str,
+    precision: Precision,
+    tensors: impl FnOnce() -> Result<T, EncodeFault>,
+) -> Result<Model, EncodeFault> {
+    let path = cache.join(format!("encoder-{digest}.onnx"));
+    if !path.is_file() {
+        let bytes = bert::convert(&mut tensors()?, precision)?;
+        publish(&path, &bytes).map_err(|fault| at(&path, &fault))?;
+    }
+    let mut options = ModelOptions::with_all_ops();
+    options.prepack_weights(true);
+    options.load_file(&path).map_err(|fault| at(&path, &fault))
 }
 
-/// Hexadecimal digest over layout, precision, weights and tokenizer.
-fn identity(weights: &Path, tokenizer: &Path, precision: Precision) -> Result<String, EncodeFault> {
+/// Hexadecimal digest over layout, precision, prefix and the digests of the files.
+fn identity(files: &[impl AsRef<[u8]>], precision: Precision, prefix: &str) -> String {
     let mut identity = Sha256::new();
-    identity.update(format!("{LAYOUT}/{precision:?}\n"));
-    for path in [weights, tokenizer] {
-        identity.update(file_digest(path).map_err(|fault| at(path, &fault))?);
-    }
-    Ok(hex::encode(identity.finalize()))
+    identity.update(format!("{LAYOUT}/{precision:?}{prefix}\n"));
+    files.iter().for_each(|digest| identity.update(digest));
+    hex::encode(identity.finalize())
+}
+
+fn digests(files: &[&Path]) -> Result<Vec<[u8; 32]>, EncodeFault> {
+    files.iter().map(|path| file_digest(path).map_err(|fault| at(path, &fault))).collect()
 }
 
 fn file_digest(path: &Path) -> io::Result<[u8; 32]> {

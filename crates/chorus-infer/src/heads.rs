@@ -169,6 +169,27 @@ pub fn complexity() -> Option<&'static Head> {
     HEAD.get_or_init(|| Head::parse(include_bytes!("../heads/complexity.safetensors")).ok()).as_ref()
 }
 
+/// The built-in fact check head: `no_fact_check_needed` and `needs_fact_check`, over [`crate::lexical::join`]ed vectors.
+#[must_use]
+pub fn fact_check() -> Option<&'static Head> {
+    static HEAD: OnceLock<Option<Head>> = OnceLock::new();
+    HEAD.get_or_init(|| Head::parse(include_bytes!("../heads/fact_check.safetensors")).ok()).as_ref()
+}
+
+/// The built-in user feedback head: `none` and four kinds of feedback, over [`crate::lexical::join`]ed vectors.
+#[must_use]
+pub fn user_feedback() -> Option<&'static Head> {
+    static HEAD: OnceLock<Option<Head>> = OnceLock::new();
+    HEAD.get_or_init(|| Head::parse(include_bytes!("../heads/user_feedback.safetensors")).ok()).as_ref()
+}
+
+/// The built-in modality head: `AR`, `DIFFUSION` and `BOTH`, over [`crate::lexical::join`]ed vectors.
+#[must_use]
+pub fn modality() -> Option<&'static Head> {
+    static HEAD: OnceLock<Option<Head>> = OnceLock::new();
+    HEAD.get_or_init(|| Head::parse(include_bytes!("../heads/modality.safetensors")).ok()).as_ref()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

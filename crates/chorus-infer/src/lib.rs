@@ -5,6 +5,8 @@
 pub mod encoder;
 pub mod generator;
 pub mod heads;
+pub mod lexical;
+pub mod mixed;
 pub mod store;
 
 pub use encoder::{EncodeFault, TextEncoder};
@@ -13,6 +15,7 @@ pub use generator::{
     GeneratorOptions, ModelInfo, SamplingParams, TokenLogprob, Usage,
 };
 pub use heads::{Head, HeadFault};
+pub use mixed::MixedHead;
 pub use store::{
     Catalog, ModelKind, ModelStore, Progress, PullFault, Quiet, Source, StoreEntry, StoreOptions,
 };

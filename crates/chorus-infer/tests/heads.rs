@@ -12,7 +12,7 @@
 use std::path::PathBuf;
 
 use chorus_infer::encoder::MiniLm;
-use chorus_infer::{Head, TextEncoder, heads};
+use chorus_infer::{Head, TextEncoder, heads, lexical};
 
 /// One `label<tab>question<tab>vector` a line: vectors of the real encoder in units of 1e-5, rounded.
 const GOLDEN: &str = include_str!("golden/domain.tsv");
@@ -31,6 +31,24 @@ fn the_built_in_heads_fit_one_encoder() {
     assert_eq!(complexity.labels(), ["easy", "hard"]);
     assert_eq!(domain.encoder_digest(), complexity.encoder_digest());
     assert_eq!((domain.dimension(), complexity.dimension()), (384, 384));
+}
+
+#[test]
+fn the_heads_that_see_words_fit_the_same_encoder() {
+    let encoder = heads::domain().unwrap().encoder_digest();
+    let labels: [(&Head, &[&str]); 3] = [
+        (heads::fact_check().unwrap(), &["no_fact_check_needed", "needs_fact_check"]),
+        (
+            heads::user_feedback().unwrap(),
+            &["none", "need_clarification", "satisfied", "want_different", "wrong_answer"],
+        ),
+        (heads::modality().unwrap(), &["AR", "DIFFUSION", "BOTH"]),
+    ];
+    for (head, labels) in labels {
+        assert_eq!(head.labels(), labels);
+        assert_eq!(head.encoder_digest(), lexical::digest(encoder));
+        assert_eq!(head.dimension(), 384 + lexical::DIMENSION);
+    }
 }
 
 #[test]

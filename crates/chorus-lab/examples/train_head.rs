@@ -1,16 +1,17 @@
-//! Trains a head: `train_head domain|complexity DATA MODELS OUT [VECTORS]`.
+//! Trains a head: `train_head TASK ENCODER DATA MODELS OUT [VECTORS]`.
 //!
-//! `DATA` holds `outcomes/` and `intents/`; `MODELS` holds `model.safetensors` and `tokenizer.json` of
-//! all-MiniLM-L6-v2; `OUT` gets the head and its card; `VECTORS` is a file that keeps vectors between runs. It
-//! knows the lab's public functions only. Invariant: it writes nothing but `OUT`, `VECTORS` and the converted
-//! encoder in `MODELS/converted`.
+//! `TASK` is domain, complexity, fact_check, user_feedback or modality; `ENCODER` is the catalog's name of an encoder that
+//! the model store in the folder `MODELS` holds; `DATA` holds `outcomes/`, `intents/` and `tasks/`; `OUT` gets the head and
+//! its card; `VECTORS` is a file that keeps vectors between runs. It knows the lab's public functions only. Invariant: it
+//! writes nothing but `OUT`, `VECTORS` and the converted encoder in `MODELS`.
 
 #![expect(clippy::print_stderr, reason = "an example speaks to the terminal")]
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use chorus_infer::encoder::MiniLm;
+use chorus_infer::encoder;
+use chorus_infer::store::{Catalog, ModelStore};
 use chorus_lab::{CachedEncoder, Report, Task, TrainHead};
 
 type Fault = Box<dyn std::error::Error>;
@@ -37,19 +38,14 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &[String]) -> Result<Report, Fault> {
-    let [task, data, models, out, rest @ ..] = arguments else {
-        return Err("usage: train_head domain|complexity DATA MODELS OUT [VECTORS]".into());
+    let [task, name, data, models, out, rest @ ..] = arguments else {
+        return Err("usage: train_head TASK ENCODER DATA MODELS OUT [VECTORS]".into());
     };
     let task = Task::ALL
         .into_iter()
         .find(|known| known.name() == task)
-        .ok_or_else(|| format!("no task {task}: domain or complexity"))?;
-    let models = PathBuf::from(models);
-    let encoder = MiniLm::load(
-        &models.join("model.safetensors"),
-        &models.join("tokenizer.json"),
-        &models.join("converted"),
-    )?;
+        .ok_or_else(|| format!("no task {task}: {}", Task::ALL.map(Task::name).join(", ")))?;
+    let encoder = encoder::open(&ModelStore::open(PathBuf::from(models), Catalog::builtin()), name)?;
     let run = TrainHead { task, data_dir: data.into(), out_dir: out.into() };
     let mut progress = |line: &str| eprintln!("{line}");
     let report = match rest.first() {

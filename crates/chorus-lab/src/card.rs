@@ -7,6 +7,9 @@ use std::fmt::Write;
 use crate::report::{EvaluatedSet, Report};
 use crate::task::Task;
 
+/// A smaller set has no confusion table: its figures say all there is.
+const CONFUSION_FROM: usize = 40;
+
 /// The card's text.
 pub(crate) fn write(task: Task, report: &Report) -> String {
     let mut text = format!(
@@ -37,10 +40,28 @@ pub(crate) fn write(task: Task, report: &Report) -> String {
             set.name, metrics.count, metrics.top1, metrics.macro_f1, metrics.calibration_error
         );
     }
-    for set in &report.sets {
+    reported(&mut text, report);
+    for set in report.sets.iter().filter(|set| set.metrics.count >= CONFUSION_FROM) {
         confusion(&mut text, set, report.head.labels());
     }
     text
+}
+
+/// What a signal would report at its threshold.
+fn reported(text: &mut String, report: &Report) {
+    let rows: Vec<_> =
+        report.sets.iter().filter_map(|set| Some((&set.name, set.reported.as_ref()?))).collect();
+    let Some((_, first)) = rows.first() else {
+        return;
+    };
+    let _ = write!(
+        text,
+        "\n## Reported at a probability of {}\n\n| set | precision | recall |\n|---|---|---|\n",
+        first.threshold
+    );
+    for (name, reported) in rows {
+        let _ = writeln!(text, "| {name} | {:.3} | {:.3} |", reported.precision, reported.recall);
+    }
 }
 
 /// One table: rows are true classes, columns predicted ones by their first letters.

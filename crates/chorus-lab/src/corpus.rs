@@ -91,17 +91,57 @@ pub(crate) fn graded(data: &Path) -> Result<Vec<Graded>, LabFault> {
     json(&data.join("outcomes/llmrouter_train.json.gz"))
 }
 
+/// A query of LLMRouter's data with the task that it was taken from.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Query {
+    /// For example `trivia_qa`.
+    pub(crate) task_name: String,
+    pub(crate) query: String,
+}
+
+/// `outcomes/llmrouter_queries.jsonl.gz`: training and test parts together.
+pub(crate) fn tasks(data: &Path) -> Result<Vec<Query>, LabFault> {
+    json_lines(&data.join("outcomes/llmrouter_queries.jsonl.gz"))
+}
+
+/// `tasks/halueval_general.json.gz`: what people asked an assistant to do, without the answers.
+pub(crate) fn instructions(data: &Path) -> Result<Vec<String>, LabFault> {
+    #[derive(Deserialize)]
+    struct Row {
+        user_query: String,
+    }
+    let rows: Vec<Row> = json_lines(&data.join("tasks/halueval_general.json.gz"))?;
+    Ok(rows.into_iter().map(|row| row.user_query).collect())
+}
+
+/// The training part of CLINC150: text and intent.
+pub(crate) fn clinc(data: &Path) -> Result<Vec<(String, String)>, LabFault> {
+    let mut parts: BTreeMap<String, Vec<(String, String)>> = json(&data.join("intents/clinc150.json.gz"))?;
+    Ok(parts.remove("train").unwrap_or_default())
+}
+
 /// Requests to an assistant: the training parts of CLINC150 and BANKING77, in the files' order.
 pub(crate) fn intents(data: &Path) -> Result<Vec<String>, LabFault> {
-    let mut clinc: BTreeMap<String, Vec<(String, String)>> = json(&data.join("intents/clinc150.json.gz"))?;
-    let mut texts: Vec<String> =
-        clinc.remove("train").unwrap_or_default().into_iter().map(|(text, _)| text).collect();
-    let banking = data.join("intents/banking77_train.csv");
-    let lines = text_lines(&banking)?;
+    let mut texts: Vec<String> = clinc(data)?.into_iter().map(|(text, _)| text).collect();
+    texts.extend(banking(data)?.into_iter().map(|(text, _)| text));
+    Ok(texts)
+}
+
+/// The training part of BANKING77: text and intent.
+pub(crate) fn banking(data: &Path) -> Result<Vec<(String, String)>, LabFault> {
+    let lines = text_lines(&data.join("intents/banking77_train.csv"))?;
     // The label after the last comma has no comma of its own; the text may be quoted.
     let rows = lines.iter().skip(1).filter_map(|line| line.rsplit_once(','));
-    texts.extend(rows.map(|(text, _)| text.trim_matches('"').replace("\"\"", "\"")));
-    Ok(texts)
+    Ok(rows.map(|(text, intent)| (text.trim_matches('"').replace("\"\"", "\""), intent.to_owned())).collect())
+}
+
+/// `intents/clinc150_domains.json`: the subject of each intent of CLINC150.
+pub(crate) fn clinc_subjects(data: &Path) -> Result<BTreeMap<String, String>, LabFault> {
+    let subjects: BTreeMap<String, Vec<String>> = json(&data.join("intents/clinc150_domains.json"))?;
+    let pairs = subjects.into_iter();
+    Ok(pairs
+        .flat_map(|(subject, intents)| intents.into_iter().map(move |it| (it, subject.clone())))
+        .collect())
 }
 
 /// Our own sentences, one `label<tab>text` a line.
@@ -114,7 +154,8 @@ pub(crate) fn labelled_lines<'a>(name: &str, content: &'a str) -> Result<Vec<(&'
     split.collect()
 }
 
-fn json_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, LabFault> {
+/// One JSON value a line.
+pub(crate) fn json_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, LabFault> {
     let lines = text_lines(path)?;
     let parsed = lines.iter().enumerate().map(|(number, line)| {
         serde_json::from_str(line).map_err(|cause| LabFault::content(path, number + 1, &cause))
@@ -122,11 +163,12 @@ fn json_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, LabFault> {
     parsed.collect()
 }
 
-fn json<T: DeserializeOwned>(path: &Path) -> Result<T, LabFault> {
+pub(crate) fn json<T: DeserializeOwned>(path: &Path) -> Result<T, LabFault> {
     serde_json::from_reader(open(path)?).map_err(|cause| LabFault::content(path, cause.line(), &cause))
 }
 
-fn text_lines(path: &Path) -> Result<Vec<String>, LabFault> {
+/// The lines of a file.
+pub(crate) fn text_lines(path: &Path) -> Result<Vec<String>, LabFault> {
     open(path)?.lines().collect::<Result<_, _>>().map_err(|cause| LabFault::file(path, cause))
 }
 

@@ -29,6 +29,7 @@ pub(crate) const LABELS: [&str; 14] = [
 ];
 
 const EVERYDAY_TRAIN: &str = include_str!("../data/everyday_train.tsv");
+const TASKS_TRAIN: &str = include_str!("../data/tasks_train.tsv");
 const EVERYDAY_EVAL: &str = include_str!("../data/everyday_eval.tsv");
 
 /// An exam question's options say more of its field than its stem does; the pair is a second, lighter example.
@@ -37,6 +38,8 @@ const WITH_OPTIONS_WEIGHT: f32 = 0.3;
 const MMLU_WEIGHT: f32 = 0.5;
 /// A short everyday question of our own: together they count about as much as a fifth of MMLU-Pro's stems.
 const EVERYDAY_WEIGHT: f32 = 2.0;
+/// A task that somebody sets: to compare, design, draft, debug. Exams have none of them, requests many.
+const TASK_WEIGHT: f32 = 1.0;
 /// A request to an assistant, which belongs to no field of study.
 const INTENT_WEIGHT: f32 = 0.2;
 /// One request in so many is taken.
@@ -73,6 +76,7 @@ pub(crate) fn split(data: &Path) -> Result<Split, LabFault> {
         }
     }
     split.learn_everyday(everyday("everyday_train.tsv", EVERYDAY_TRAIN, EVERYDAY_WEIGHT)?);
+    split.learn_everyday(everyday("tasks_train.tsv", TASKS_TRAIN, TASK_WEIGHT)?);
     split.held_out.push(("MMLU-Pro, held-out fifth, question text alone".to_owned(), held_out));
     let fixture = everyday("everyday_eval.tsv", EVERYDAY_EVAL, 1.0)?;
     split.held_out.push(("Short everyday questions, own fixture".to_owned(), fixture));
@@ -111,9 +115,11 @@ mod tests {
 
     #[test]
     fn own_questions_cover_every_category() {
-        for (name, content, least) in
-            [("everyday_train.tsv", EVERYDAY_TRAIN, 25), ("everyday_eval.tsv", EVERYDAY_EVAL, 10)]
-        {
+        for (name, content, least) in [
+            ("everyday_train.tsv", EVERYDAY_TRAIN, 25),
+            ("tasks_train.tsv", TASKS_TRAIN, 10),
+            ("everyday_eval.tsv", EVERYDAY_EVAL, 10),
+        ] {
             let examples = everyday(name, content, 1.0).unwrap();
             for (label, category) in LABELS.iter().enumerate() {
                 let count = examples.iter().filter(|example| example.label == label).count();
@@ -127,6 +133,8 @@ mod tests {
         let plain = |text: &str| text.to_lowercase().replace(|letter: char| !letter.is_alphanumeric(), "");
         let learnt: Vec<String> =
             everyday("", EVERYDAY_TRAIN, 1.0).unwrap().iter().map(|example| plain(&example.text)).collect();
+        let tasks = everyday("", TASKS_TRAIN, 1.0).unwrap();
+        let learnt: Vec<String> = tasks.iter().map(|example| plain(&example.text)).chain(learnt).collect();
         for example in everyday("", EVERYDAY_EVAL, 1.0).unwrap() {
             assert!(!learnt.contains(&plain(&example.text)), "{}", example.text);
         }

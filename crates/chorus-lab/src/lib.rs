@@ -3,23 +3,38 @@
 //! It knows datasets, regression and metrics; it knows no request and no server. Invariant: the same data and the
 //! same encoder give the same head, byte by byte.
 
+mod calibrate;
 mod card;
 mod complexity;
 mod corpus;
 mod domain;
 mod embeddings;
 mod example;
+mod fact_check;
 mod fault;
+mod feedback;
+mod injection;
+mod injection_data;
+mod injection_eval;
+mod injection_fit;
 mod metrics;
 mod minimise;
+mod modality;
+mod pairs;
+mod phrases;
+mod pii;
 mod regression;
 mod report;
 mod task;
 mod train;
 
+pub use calibrate::{Calibrate, CalibrationReport};
 pub use embeddings::CachedEncoder;
 pub use fault::LabFault;
-pub use metrics::{Metrics, auroc};
+pub use injection::TrainInjection;
+pub use injection_eval::{EvalInjection, InjectionReport};
+pub use metrics::{Metrics, Reported, auroc};
+pub use pii::{EvalPii, NamesReport, PiiReport, TrainNames, TypeFigures};
 pub use report::{EvaluatedSet, Report};
 pub use task::Task;
 pub use train::TrainHead;

@@ -54,6 +54,33 @@ impl Metrics {
     }
 }
 
+/// What is reported at a threshold: the most probable label, when it reaches it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reported {
+    /// The threshold.
+    pub threshold: f32,
+    /// Share of the reported labels that are right.
+    pub precision: f64,
+    /// Share of the examples with a label to report whose label is reported.
+    pub recall: f64,
+}
+
+impl Reported {
+    /// Measures probabilities against labels; `quiet` is a label that is never reported.
+    pub(crate) fn of(rows: &[(Vec<f32>, usize)], threshold: f32, quiet: Option<usize>) -> Self {
+        let (mut reported, mut right, mut wanted) = (0_usize, 0_usize, 0_usize);
+        for (probabilities, label) in rows {
+            wanted += usize::from(Some(*label) != quiet);
+            let found = largest(probabilities).filter(|(class, p)| *p >= threshold && Some(*class) != quiet);
+            if let Some((class, _)) = found {
+                reported += 1;
+                right += usize::from(class == *label);
+            }
+        }
+        Self { threshold, precision: ratio(right as f64, reported), recall: ratio(right as f64, wanted) }
+    }
+}
+
 /// The probability that an example of class 1 has a higher score than one of class 0; ties count half.
 /// `rows` pair a score with whether the class is 1.
 #[must_use]
@@ -108,6 +135,20 @@ mod tests {
         assert!((metrics.macro_f1 - (2.0 / 3.0 + 0.8) / 2.0).abs() < 1e-9);
         // Bins: two at .9 with one right (gap .8), one at .8 (gap .2), one at .7 (gap .3).
         assert!((metrics.calibration_error - (0.8 + 0.2 + 0.3) / 4.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_is_reported_leaves_out_the_unsure_and_the_quiet() {
+        let rows = [
+            (vec![0.1, 0.9, 0.0], 1),
+            (vec![0.1, 0.9, 0.0], 2),
+            (vec![0.1, 0.3, 0.6], 2),
+            (vec![0.8, 0.1, 0.1], 1),
+            (vec![0.9, 0.1, 0.0], 0),
+        ];
+        let reported = Reported::of(&rows, 0.7, Some(0));
+        assert_eq!((reported.precision, reported.recall), (0.5, 0.25));
+        assert_eq!(Reported::of(&[], 0.7, None).recall, 0.0);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a training run gave: the head and its figures over held-out sets.
 
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Reported};
 use chorus_infer::heads::Head;
 
 /// What a run gave.
@@ -25,4 +25,6 @@ pub struct EvaluatedSet {
     pub metrics: Metrics,
     /// Area under the ROC curve of the second class, for a task of two classes.
     pub auroc: Option<f64>,
+    /// What a signal would report, for a task with a threshold.
+    pub reported: Option<Reported>,
 }

@@ -7,18 +7,17 @@ use std::path::PathBuf;
 
 use chorus_infer::TextEncoder;
 use chorus_infer::heads::{Head, HeadCard};
+use chorus_infer::lexical::WithFeatures;
 use sha2::{Digest, Sha256};
 
+use crate::card;
 use crate::example::{Example, Split};
 use crate::fault::LabFault;
-use crate::metrics::{Metrics, auroc};
-use crate::regression::{self, Linear, Row, Scored, Tempered, log_softmax};
+use crate::metrics::{Metrics, Reported, auroc};
+use crate::regression::{self, Linear, Row, Scored, log_softmax};
 use crate::report::{EvaluatedSet, Report};
 use crate::task::Task;
-use crate::{card, complexity, domain};
 
-/// Penalties that are tried, from loose to tight.
-const PENALTIES: [f64; 5] = [1e-6, 3e-6, 1e-5, 3e-5, 1e-4];
 /// Texts that are encoded between two lines of progress.
 const ENCODED_AT_ONCE: usize = 1_024;
 
@@ -59,11 +58,12 @@ impl TrainHead {
     /// # Errors
     /// [`LabFault`] when a dataset is absent or broken, or a file cannot be written.
     pub fn run(&self, encoder: &dyn TextEncoder, progress: &mut dyn FnMut(&str)) -> Result<Report, LabFault> {
-        let split = match self.task {
-            Task::Domain => domain::split(&self.data_dir)?,
-            Task::Complexity => complexity::split(&self.data_dir)?,
+        let split = self.task.split(&self.data_dir)?;
+        let report = if self.task.sees_words() {
+            self.train(split, &WithFeatures::new(encoder), progress)?
+        } else {
+            self.train(split, encoder, progress)?
         };
-        let report = self.train(split, encoder, progress)?;
         fs::create_dir_all(&self.out_dir).map_err(|cause| LabFault::file(&self.out_dir, cause))?;
         let files = [
             (format!("{}.safetensors", self.task.name()), report.head.to_bytes()?),
@@ -90,7 +90,7 @@ impl TrainHead {
             encode(split.everyday_validation, "everyday validation", encoder, progress)?,
         ];
         let balance = class_weights(&train.examples, labels)?;
-        let (penalty, temperature) = choose(&train, &kinds, &balance, progress);
+        let (penalty, temperature) = choose(self.task.penalties(), &train, &kinds, &balance, progress);
 
         for kind in kinds {
             train.examples.extend(kind.examples);
@@ -107,7 +107,7 @@ impl TrainHead {
         let mut sets = Vec::new();
         for (name, examples) in split.held_out {
             let set = encode(examples, &name, encoder, progress)?;
-            sets.push(evaluate(name, &set, &head));
+            sets.push(evaluate(self.task, name, &set, &head));
         }
         Ok(Report { head, trained_on: train.examples.len(), penalty, sets })
     }
@@ -144,15 +144,23 @@ fn class_weights(examples: &[Example], labels: &[&str]) -> Result<Vec<f32>, LabF
     factors.collect()
 }
 
-/// The penalty and the temperature that together leave the least loss on the validation parts, each kind of text
-/// counting the same.
-fn choose(train: &Encoded, kinds: &[Encoded], balance: &[f32], progress: &mut dyn FnMut(&str)) -> (f64, f32) {
+/// The penalty that leaves the least loss on the validation parts, each kind of text counting the same, and the
+/// temperature that everyday questions ask for: they, not exams, are what thresholds meet.
+fn choose(
+    penalties: &[f64],
+    train: &Encoded,
+    kinds: &[Encoded],
+    balance: &[f32],
+    progress: &mut dyn FnMut(&str),
+) -> (f64, f32) {
     let rows: Vec<Row<'_>> = train.rows(balance).collect();
-    let mut best = (f64::INFINITY, PENALTIES[0], 1.0);
-    for penalty in PENALTIES {
+    let mut best = (f64::INFINITY, 0.0, 1.0);
+    for &penalty in penalties {
         let model = regression::fit(&rows, balance.len(), penalty);
         let scored: Vec<Scored> = kinds.iter().map(|kind| kind.logits(&model)).collect();
-        let Tempered { temperature, loss } = regression::temper(&scored);
+        let loss = regression::temper(&scored).loss;
+        let served = scored.iter().rfind(|kind| !kind.is_empty()).map(std::slice::from_ref);
+        let temperature = regression::temper(served.unwrap_or_default()).temperature;
         progress(&format!("penalty {penalty:e}: validation loss {loss:.4}, temperature {temperature:.3}"));
         for kind in scored.iter().filter(|kind| !kind.is_empty()) {
             let metrics = Metrics::of(&probabilities(kind, temperature), balance.len());
@@ -176,7 +184,7 @@ fn probabilities(scored: &Scored, temperature: f32) -> Scored {
     tempered.collect()
 }
 
-fn evaluate(name: String, set: &Encoded, head: &Head) -> EvaluatedSet {
+fn evaluate(task: Task, name: String, set: &Encoded, head: &Head) -> EvaluatedSet {
     let pairs = set.examples.iter().zip(&set.vectors);
     let rows: Vec<(Vec<f32>, usize)> =
         pairs.map(|(example, vector)| (head.probabilities(vector), example.label)).collect();
@@ -185,7 +193,8 @@ fn evaluate(name: String, set: &Encoded, head: &Head) -> EvaluatedSet {
         let scores = rows.iter().filter_map(|(row, label)| Some((*row.get(1)?, *label == 1)));
         auroc(&scores.collect::<Vec<_>>())
     });
-    EvaluatedSet { name, metrics: Metrics::of(&rows, classes), auroc }
+    let reported = task.reported().map(|(threshold, quiet)| Reported::of(&rows, threshold, quiet));
+    EvaluatedSet { name, metrics: Metrics::of(&rows, classes), auroc, reported }
 }
 
 /// `sha256:…` over every learnt example in its order.

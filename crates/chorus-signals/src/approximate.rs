@@ -2,7 +2,7 @@
 //!
 //! It knows no rule's operator. **Invariant:** one [`Found`] a keyword, in the rule's order; confidence in 0..=1.
 
-use crate::literal::LiteralSet;
+use crate::literal::{LiteralSet, Presence};
 use crate::text::{Case, Comparable};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +36,7 @@ const K1: f64 = 1.2;
 pub(crate) struct Bm25 {
     case: Case,
     threshold: f64,
+    presence: Presence,
     terms: BTreeMap<String, f64>,
     keywords: Vec<Vec<String>>,
 }
@@ -44,13 +45,14 @@ impl Bm25 {
     pub(crate) fn build(keywords: &[String], case: Case, threshold: f64) -> Result<Self, String> {
         let keywords = keywords.iter().map(|k| words_of(k, case)).collect::<Result<Vec<_>, _>>()?;
         let distinct: BTreeSet<&String> = keywords.iter().flatten().collect();
+        let presence = Presence::of(&distinct.iter().collect::<Vec<_>>())?;
         let total = keywords.len() as f64;
         let rarity = |term: &String| {
             let holding = keywords.iter().filter(|k| k.contains(term)).count() as f64;
             (1.0 + (total - holding + 0.5) / (holding + 0.5)).ln()
         };
         let terms = distinct.into_iter().map(|term| (term.clone(), rarity(term))).collect();
-        Ok(Self { case, threshold, terms, keywords })
+        Ok(Self { case, threshold, presence, terms, keywords })
     }
 
     pub(crate) fn case(&self) -> Case {
@@ -58,6 +60,9 @@ impl Bm25 {
     }
 
     pub(crate) fn look(&self, text: &Comparable) -> Vec<Found> {
+        if !self.presence.in_text(text.text()) {
+            return vec![Found::NOTHING; self.keywords.len()];
+        }
         let mut counts: BTreeMap<&str, f64> = BTreeMap::new();
         for word in text.runs(1) {
             if let Some((term, _)) = self.terms.get_key_value(word) {

@@ -2,7 +2,44 @@
 //!
 //! **Invariant:** the same text gives the same vector on every machine.
 
+use crate::measure::{Look, Measure};
+use crate::pass::SharedPass;
+use crate::subject::Subject;
 use chorus_infer::{EncodeFault, TextEncoder};
+use chorus_policy::Evidence;
+use chorus_spec::{KnowledgeBase, Place, PrototypeScoring, Signal, SignalKind};
+
+/// A rule of that name.
+pub(crate) fn signal(name: &str, kind: SignalKind) -> Signal {
+    Signal { name: name.to_owned(), description: String::new(), kind, place: Place::default() }
+}
+
+/// A knowledge base of those groups, its manifest in that folder.
+pub(crate) fn knowledge_base(name: &str, path: &str, groups: &[(&str, &[&str])]) -> KnowledgeBase {
+    let owned = |labels: &[&str]| labels.iter().map(|label| (*label).to_owned()).collect();
+    KnowledgeBase {
+        name: name.to_owned(),
+        path: path.to_owned(),
+        manifest: "labels.json".to_owned(),
+        threshold: 0.5,
+        label_thresholds: Vec::new(),
+        groups: groups.iter().map(|(group, labels)| ((*group).to_owned(), owned(labels))).collect(),
+        metrics: Vec::new(),
+        prototypes: PrototypeScoring::default(),
+        place: Place::default(),
+    }
+}
+
+/// What a measure says of a request.
+pub(crate) fn measured(
+    measure: &dyn Measure,
+    encoder: Option<&dyn TextEncoder>,
+    subject: &Subject<'_>,
+) -> Evidence {
+    let (mut pass, mut evidence) = (SharedPass::new(), Evidence::default());
+    measure.measure(&mut Look { encoder, subject, pass: &mut pass }, &mut evidence);
+    evidence
+}
 
 /// Texts that share words are near; texts that share none are orthogonal, but for collisions in 256 slots.
 pub(crate) struct WordBag;
@@ -79,5 +116,18 @@ pub(crate) fn head_of_words(labels: &[(&str, &str)]) -> &'static chorus_infer::H
         temperature: 0.1,
     };
     let weights = labels.iter().flat_map(|(_, word)| bag(std::iter::once(*word))).collect();
+    Box::leak(Box::new(chorus_infer::Head::new(card, weights, vec![0.0; labels.len()]).unwrap()))
+}
+
+/// A head over [`WordBag`] and [`chorus_infer::lexical`]: each label is likely where its word stands.
+pub(crate) fn worded_head(labels: &[(&str, &str)]) -> &'static chorus_infer::Head {
+    let card = chorus_infer::heads::HeadCard {
+        labels: labels.iter().map(|(label, _)| (*label).to_owned()).collect(),
+        encoder_digest: chorus_infer::lexical::digest(WordBag.digest()),
+        data_digest: "sha256:none".to_owned(),
+        temperature: 0.1,
+    };
+    let row = |word: &str| chorus_infer::lexical::join(&bag(std::iter::once(word)), word);
+    let weights = labels.iter().flat_map(|(_, word)| row(word)).collect();
     Box::leak(Box::new(chorus_infer::Head::new(card, weights, vec![0.0; labels.len()]).unwrap()))
 }

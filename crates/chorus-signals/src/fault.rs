@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** all problems of a recipe come at once.
 
-use chorus_spec::Place;
+use chorus_spec::{Diagnostic, Place, Severity, code};
 use std::fmt;
 
 /// One rule that cannot be prepared.
@@ -14,6 +14,21 @@ pub struct Problem {
     pub place: Place,
     /// What is wrong, a sentence for people.
     pub message: String,
+}
+
+impl Problem {
+    /// The problem as one of the file, for those who show all of them alike.
+    #[must_use]
+    pub fn diagnostic(&self) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Error,
+            code: code::UNPREPARED,
+            message: format!("signal `{}`: {}", self.rule, self.message),
+            help: None,
+            place: self.place,
+            path: String::new(),
+        }
+    }
 }
 
 /// Every rule of a recipe that cannot be prepared; at least one.

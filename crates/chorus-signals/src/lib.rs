@@ -7,30 +7,55 @@
 //! **Invariant:** a signal that could not run is `Absent` with its reason, never "no", and never a panic.
 
 mod approximate;
+pub mod authz;
 mod bank;
+mod calibration;
+mod caller;
+pub mod classifier;
 pub mod complexity;
 pub mod context;
 pub mod conversation;
 mod doc;
 pub mod domain;
 pub mod embedding;
+mod equipment;
+pub mod event;
 pub mod extractor;
+pub mod fact_check;
 mod fault;
+pub mod jailbreak;
+pub mod kb;
 pub mod keyword;
+mod knowledge;
 pub mod language;
 mod literal;
+pub mod manual;
+mod measure;
+pub mod metadata;
+pub mod modality;
+mod modality_words;
 mod pass;
+pub mod pii;
 mod predicate;
+pub mod preference;
+mod prepare;
+pub mod reask;
 pub mod structure;
 pub mod subject;
 mod text;
+pub mod user_feedback;
+mod worded;
 
 #[cfg(test)]
 mod fake;
 
+pub use calibration::Calibration;
+pub use caller::{Caller, Voucher};
 pub use doc::SignalDoc;
-pub use extractor::{Extractor, Heads, Timing};
+pub use equipment::{Equipment, Heads, Vocabulary};
+pub use extractor::{Extractor, Timing};
 pub use fault::{PrepareFault, Problem};
+pub use knowledge::{Folders, KnowledgeUse};
 pub use pass::{Encoded, PASS_BYTES, SharedPass};
 pub use subject::Subject;
 
@@ -38,14 +63,26 @@ use chorus_spec::Family;
 
 /// Every signal that this version runs, cheapest first: the source of docs, `--help` and console text.
 pub const ALL: &[SignalDoc] = &[
+    authz::DOC,
     context::DOC,
     conversation::DOC,
+    metadata::DOC,
+    event::DOC,
     keyword::DOC,
     structure::DOC,
     language::DOC,
+    pii::DOC,
     embedding::DOC,
     domain::DOC,
     complexity::DOC,
+    kb::DOC,
+    preference::DOC,
+    reask::DOC,
+    classifier::DOC,
+    fact_check::DOC,
+    user_feedback::DOC,
+    modality::DOC,
+    jailbreak::DOC,
 ];
 
 /// The cost tier of a family that this version does not run.
@@ -65,14 +102,26 @@ mod tests {
     #[test]
     fn the_table_says_what_each_file_says() {
         let files = [
+            include_str!("authz.rs"),
             include_str!("context.rs"),
             include_str!("conversation.rs"),
+            include_str!("metadata.rs"),
+            include_str!("event.rs"),
             include_str!("keyword.rs"),
             include_str!("structure.rs"),
             include_str!("language.rs"),
+            include_str!("pii.rs"),
             include_str!("embedding.rs"),
             include_str!("domain.rs"),
             include_str!("complexity.rs"),
+            include_str!("kb.rs"),
+            include_str!("preference.rs"),
+            include_str!("reask.rs"),
+            include_str!("classifier.rs"),
+            include_str!("fact_check.rs"),
+            include_str!("user_feedback.rs"),
+            include_str!("modality.rs"),
+            include_str!("jailbreak.rs"),
         ];
         for (doc, file) in ALL.iter().zip(files) {
             for (head, text) in [
@@ -93,6 +142,6 @@ mod tests {
         assert!(ALL.is_sorted_by_key(|doc| doc.cost));
         assert_eq!(cost(Family::Context), 0);
         assert_eq!(cost(Family::Complexity), 3);
-        assert_eq!(cost(Family::Pii), UNSUPPORTED_COST);
+        assert_eq!(cost(Family::Projection), UNSUPPORTED_COST);
     }
 }

@@ -5,8 +5,11 @@
 //!
 //! **Invariant:** everything derived is derived at most once a request.
 
+use crate::caller::Caller;
 use crate::text::{Case, Comparable, comparable};
 use chorus_wire::{ChatRequest, Message, Role};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// Most words of a message that is still an assent.
@@ -103,6 +106,8 @@ const ASSENT: &[&str] = &[
 #[derive(Debug)]
 pub struct Subject<'a> {
     request: &'a ChatRequest,
+    caller: Option<&'a Caller>,
+    metadata: OnceLock<BTreeMap<String, String>>,
     exact: OnceLock<Comparable>,
     folded: OnceLock<Comparable>,
     tokens: OnceLock<u64>,
@@ -112,7 +117,32 @@ impl<'a> Subject<'a> {
     /// Looks at a request.
     #[must_use]
     pub fn of(request: &'a ChatRequest) -> Self {
-        Self { request, exact: OnceLock::new(), folded: OnceLock::new(), tokens: OnceLock::new() }
+        Self {
+            request,
+            caller: None,
+            metadata: OnceLock::new(),
+            exact: OnceLock::new(),
+            folded: OnceLock::new(),
+            tokens: OnceLock::new(),
+        }
+    }
+
+    /// The same request, asked by somebody whose identity has been established; `None` is nobody.
+    #[must_use]
+    pub fn with_caller(self, caller: Option<&'a Caller>) -> Self {
+        Self { caller, ..self }
+    }
+
+    /// Who asks, if somebody vouched for it.
+    #[must_use]
+    pub fn caller(&self) -> Option<&'a Caller> {
+        self.caller
+    }
+
+    /// The value of a key of the request's `metadata`, as text; `None` when it is not there or `null`.
+    #[must_use]
+    pub fn metadata(&self, key: &str) -> Option<&str> {
+        self.metadata.get_or_init(|| metadata(self.request)).get(key).map(String::as_str)
     }
 
     /// The last user message, its text parts joined; empty when there is none.
@@ -124,6 +154,11 @@ impl<'a> Subject<'a> {
     /// All user messages' texts, oldest first.
     pub fn user_texts(&self) -> impl DoubleEndedIterator<Item = &'a str> {
         self.messages().iter().filter(|m| m.role == Role::User).map(|m| m.text.as_str())
+    }
+
+    /// The request itself.
+    pub(crate) fn request(&self) -> &'a ChatRequest {
+        self.request
     }
 
     /// The conversation.
@@ -165,8 +200,22 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// What a request's `metadata` says; nothing when it is not an object.
+fn metadata(request: &ChatRequest) -> BTreeMap<String, String> {
+    let object = request.body().read::<Value>("metadata").ok().flatten();
+    let Some(Value::Object(object)) = object else {
+        return BTreeMap::new();
+    };
+    let text = |value: Value| match value {
+        Value::Null => None,
+        Value::String(text) => Some(text),
+        other => Some(other.to_string()),
+    };
+    object.into_iter().filter_map(|(key, value)| Some((key, text(value)?))).collect()
+}
+
 /// Whether a message agrees and says no more: at most four words, all of them of agreement. An empty one does too.
-fn is_assent(text: &str) -> bool {
+pub(crate) fn is_assent(text: &str) -> bool {
     // Longer than any assent: a long message is not even folded.
     if text.len() > ASSENT_BYTES {
         return false;

@@ -8,7 +8,7 @@
 use super::EncodeFault;
 use super::graph::{GraphWriter, Name, float, integer, integer_list};
 use super::quantise;
-use super::weights::Weights;
+use super::weights::Tensors;
 
 /// Names of the graph's inputs and its output.
 pub(super) const TOKENS: &str = "tokens";
@@ -41,13 +41,11 @@ pub enum Precision {
 }
 
 /// Writes the model in `weights` as an ONNX file's bytes.
-pub(super) fn convert(weights: &mut Weights, precision: Precision) -> Result<Vec<u8>, EncodeFault> {
-    let hidden = match weights.shape("embeddings.word_embeddings.weight")? {
-        &[_, hidden] if hidden > 0 && hidden % HEAD_WIDTH == 0 => hidden,
-        other => {
-            return Err(EncodeFault(format!("token embeddings of shape {other:?} are not a BERT's")));
-        }
-    };
+pub(super) fn convert(weights: &mut dyn Tensors, precision: Precision) -> Result<Vec<u8>, EncodeFault> {
+    let hidden = weights.width("embeddings.word_embeddings.weight")?;
+    if hidden == 0 || !hidden.is_multiple_of(HEAD_WIDTH) {
+        return Err(EncodeFault(format!("token embeddings of width {hidden} are not a BERT's")));
+    }
     let mut bert = Bert::new(weights, hidden, precision);
     let mut state = bert.embeddings()?;
     let mut layer = 0;
@@ -60,7 +58,7 @@ pub(super) fn convert(weights: &mut Weights, precision: Precision) -> Result<Vec
 }
 
 struct Bert<'a> {
-    weights: &'a mut Weights,
+    weights: &'a mut dyn Tensors,
     graph: GraphWriter,
     hidden: usize,
     precision: Precision,
@@ -68,7 +66,7 @@ struct Bert<'a> {
 }
 
 impl<'a> Bert<'a> {
-    fn new(weights: &'a mut Weights, hidden: usize, precision: Precision) -> Self {
+    fn new(weights: &'a mut dyn Tensors, hidden: usize, precision: Precision) -> Self {
         let mut graph = GraphWriter::default();
         let last_axis = graph.integers(&[-1]);
         Self { weights, graph, hidden, precision, last_axis }

@@ -15,6 +15,16 @@ use super::EncodeFault;
 /// No header of an encoder comes near this size; more is a damaged file.
 const HEADER_LIMIT_BYTES: u64 = 16 << 20;
 
+/// The tensors of an encoder by BERT's names, wherever they lie.
+pub(super) trait Tensors {
+    /// Whether there is a tensor of this name.
+    fn has(&self, name: &str) -> bool;
+    /// Width of a matrix: values of one row.
+    fn width(&self, name: &str) -> Result<usize, EncodeFault>;
+    /// A tensor's values, row-major.
+    fn read(&mut self, name: &str) -> Result<Vec<f32>, EncodeFault>;
+}
+
 /// An open weights file.
 pub(super) struct Weights {
     path: PathBuf,
@@ -42,18 +52,29 @@ impl Weights {
         Ok(Self { path: path.to_owned(), file, tensors, data_start: 8 + length })
     }
 
-    /// Whether the file has a tensor of this name.
-    pub(super) fn has(&self, name: &str) -> bool {
+    fn info(&self, name: &str) -> Result<&TensorInfo, EncodeFault> {
+        self.tensors.get(name).ok_or_else(|| self.broken(&format!("no tensor {name}")))
+    }
+
+    fn broken(&self, what: &str) -> EncodeFault {
+        EncodeFault(format!("{}: {what}", self.path.display()))
+    }
+}
+
+impl Tensors for Weights {
+    fn has(&self, name: &str) -> bool {
         self.tensors.contains_key(name)
     }
 
-    /// Shape of a tensor.
-    pub(super) fn shape(&self, name: &str) -> Result<&[usize], EncodeFault> {
-        self.info(name).map(|info| info.shape.as_slice())
+    fn width(&self, name: &str) -> Result<usize, EncodeFault> {
+        match self.info(name)?.shape.as_slice() {
+            &[_, width] => Ok(width),
+            other => Err(self.broken(&format!("{name} of shape {other:?} is no matrix"))),
+        }
     }
 
-    /// A tensor's values, row-major. Only 32-bit floats are read.
-    pub(super) fn read(&mut self, name: &str) -> Result<Vec<f32>, EncodeFault> {
+    /// Only 32-bit floats are read.
+    fn read(&mut self, name: &str) -> Result<Vec<f32>, EncodeFault> {
         let info = self.info(name)?;
         if info.dtype != Dtype::F32 {
             return Err(self.broken(&format!("{name} is {:?}, not F32", info.dtype)));
@@ -65,13 +86,5 @@ impl Weights {
             .and_then(|_| self.file.read_exact(&mut bytes))
             .map_err(|fault| self.broken(&format!("{name}: {fault}")))?;
         Ok(bytes.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect())
-    }
-
-    fn info(&self, name: &str) -> Result<&TensorInfo, EncodeFault> {
-        self.tensors.get(name).ok_or_else(|| self.broken(&format!("no tensor {name}")))
-    }
-
-    fn broken(&self, what: &str) -> EncodeFault {
-        EncodeFault(format!("{}: {what}", self.path.display()))
     }
 }

@@ -5,6 +5,7 @@
 //! or spread over threads.
 
 mod ask;
+mod counter;
 mod engine;
 mod fault;
 mod gguf;
@@ -35,6 +36,7 @@ pub use ask::{
     ChatTurn, Finish, GenerateEvent, GenerateRequest, MAX_TOP_LOGPROBS, SamplingParams, Timings,
     TokenLogprob, Usage,
 };
+pub use counter::TokenCounter;
 use engine::{Engine, Job};
 pub use fault::GenerateFault;
 use gguf::Metadata;

@@ -126,13 +126,15 @@ fn write_model(folder: &Path, family: &str) -> PathBuf {
 
 struct Tiny {
     generator: Generator,
+    path: PathBuf,
     _folder: tempfile::TempDir,
 }
 
 fn tiny_with(family: &str, options: &GeneratorOptions) -> Tiny {
     let folder = tempfile::tempdir().unwrap();
-    let generator = Generator::load(&write_model(folder.path(), family), options).unwrap();
-    Tiny { generator, _folder: folder }
+    let path = write_model(folder.path(), family);
+    let generator = Generator::load(&path, options).unwrap();
+    Tiny { generator, path, _folder: folder }
 }
 
 fn tiny(family: &str) -> Tiny {
@@ -322,6 +324,10 @@ fn text_and_tokens_go_back_and_forth() {
     assert_eq!(tiny.generator.count_tokens("the the"), 2);
     assert_eq!(tiny.generator.count_tokens("é"), 2, "two bytes, no merge");
     assert_eq!(tiny.generator.count_tokens(""), 0);
+    let counter = TokenCounter::open(&tiny.path).unwrap();
+    for text in ["the the", "é", "", "<|im_end|> the"] {
+        assert_eq!(counter.count(text), tiny.generator.count_tokens(text), "{text}");
+    }
     let prompt = tiny.generator.render_prompt(&[ChatTurn::new("user", "hi")], None).unwrap();
     assert_eq!(prompt, "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
     assert!(!tiny.generator.info().supports_tools);

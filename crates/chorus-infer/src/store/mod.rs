@@ -165,6 +165,12 @@ impl ModelStore {
         self.catalog.models().iter().map(entry).collect()
     }
 
+    /// The folder that holds a model's files, or would.
+    #[must_use]
+    pub fn folder(&self, id: &str) -> PathBuf {
+        self.folder.join(id)
+    }
+
     /// The verified file of a model, if it is here: its size is the catalog's and its stamp names the digest.
     #[must_use]
     pub fn path(&self, id: &str, file: &str) -> Option<PathBuf> {
