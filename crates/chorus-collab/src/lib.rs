@@ -9,13 +9,16 @@ mod answers;
 pub mod calls;
 mod candidate;
 mod compact;
+pub mod confidence;
 mod events;
+pub mod extract;
 mod fault;
 mod fence;
 mod finish;
 pub mod fusion;
 mod member;
 mod question;
+pub mod remom;
 mod salvage;
 mod template;
 mod window;
@@ -25,7 +28,9 @@ pub use calls::{
     ModelCalls, Reply,
 };
 pub use candidate::Candidate;
+pub use confidence::{ConfidencePlan, ConfidencePlanFault, ConfidenceTrace, Scorer, Verifier, confidence};
 pub use events::{LoopEvent, LoopEvents};
 pub use fault::{LoopFault, MemberFailure};
 pub use fusion::{Analysis, FusionOverlay, FusionPlan, FusionTrace, PlanFault, fusion};
 pub use question::unsupported_param;
+pub use remom::{RemomPlan, RemomPlanFault, RemomTrace, remom};

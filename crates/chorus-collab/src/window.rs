@@ -4,11 +4,17 @@ use crate::calls::ModelCalls;
 use crate::compact::{self, Cut};
 use crate::fault::LoopFault;
 use crate::fence::Material;
+use crate::question::without_images;
+use chorus_wire::{ChatRequest, tokens};
 
 /// Bytes that the estimate of `chorus_wire::tokens` takes for one token.
 const BYTES_PER_TOKEN: u64 = 4;
 /// Output tokens that are kept free where nobody says how many.
 const DEFAULT_RESERVE: u64 = 1024;
+
+/// Tokens that an image counts for here. The contract's 8,192 is a router's upper bound; it would leave a window of
+/// 8,192 no room at all. Source: OpenAI's vision guide, a 1,024 px image in high detail takes 765.
+const TOKENS_PER_IMAGE: u64 = 1024;
 
 /// The context window of one model.
 #[derive(Debug, Clone, Copy)]
@@ -70,10 +76,12 @@ impl<'a> Window<'a> {
             let beside = cuts.pop()?;
             Some(Fitted { beside, answers: cuts })
         });
-        fitted.ok_or_else(|| LoopFault::Overflow {
-            model: self.model.to_owned(),
-            window: self.tokens.unwrap_or_default(),
-        })
+        fitted.ok_or_else(|| self.overflow())
+    }
+
+    /// That nothing more can be cut.
+    pub(crate) fn overflow(&self) -> LoopFault {
+        LoopFault::Overflow { model: self.model.to_owned(), window: self.tokens.unwrap_or_default() }
     }
 
     /// The cap lowered to what a prompt of `used` tokens and the margin leave; at least 1.
@@ -82,7 +90,7 @@ impl<'a> Window<'a> {
     }
 
     /// Bytes left beside `fixed` tokens, the margin, and the output: all of `cap`, but at most a quarter.
-    fn room_bytes(&self, fixed: u64, cap: Option<u64>) -> usize {
+    pub(crate) fn room_bytes(&self, fixed: u64, cap: Option<u64>) -> usize {
         let Some(window) = self.tokens else {
             return usize::MAX;
         };
@@ -90,6 +98,16 @@ impl<'a> Window<'a> {
         let left = with_margin(window).saturating_sub(reserve).saturating_sub(fixed);
         usize::try_from(left.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX)
     }
+}
+
+/// Tokens of a request without the output it reserves.
+pub(crate) fn prompt_tokens(ask: &ChatRequest) -> u64 {
+    let images: usize = ask.messages().iter().map(|m| m.images).sum();
+    let mut counted = ask.clone();
+    counted.remove("max_tokens");
+    counted.remove("max_completion_tokens");
+    counted.set_messages(ask.messages().iter().map(without_images).collect());
+    tokens::of_request(&counted) + TOKENS_PER_IMAGE * images as u64
 }
 
 /// A window less an eighth, because tokens are counted by estimate.

@@ -14,16 +14,12 @@ use crate::fence::Material;
 use crate::finish;
 use crate::question::without_images;
 use crate::template::{fill, has_slot};
-use crate::window::Window;
+use crate::window::{Window, prompt_tokens};
 use chorus_spec::OnError;
-use chorus_wire::{ChatRequest, Message, Role, tokens};
+use chorus_wire::{ChatRequest, Message, Role};
 
 /// What the writer is told in place of an analysis.
 const NO_ANALYSIS: &str = "No comparison is available: compare the answers yourself.";
-
-/// Tokens that an image counts for here. The contract's 8,192 is a router's upper bound; it would leave a window of
-/// 8,192 no room at all. Source: OpenAI's vision guide, a 1,024 px image in high detail takes 765.
-const TOKENS_PER_IMAGE: u64 = 1024;
 
 /// What the stage works with.
 pub(super) struct Writing<'a> {
@@ -158,16 +154,6 @@ impl Writing<'_> {
 
 fn with_prompt(messages: &[Message], prompt: &str) -> Vec<Message> {
     messages.iter().cloned().chain([Message::new(Role::User, prompt)]).collect()
-}
-
-/// Tokens of a request without the output it reserves.
-fn prompt_tokens(ask: &ChatRequest) -> u64 {
-    let images: usize = ask.messages().iter().map(|m| m.images).sum();
-    let mut counted = ask.clone();
-    counted.remove("max_tokens");
-    counted.remove("max_completion_tokens");
-    counted.set_messages(ask.messages().iter().map(without_images).collect());
-    tokens::of_request(&counted) + TOKENS_PER_IMAGE * images as u64
 }
 
 /// Whether another model could do what this one did not: not when the client left or the budget is spent.

@@ -38,7 +38,13 @@ pub(crate) fn says(text: &str) -> Step {
 
 /// Any message.
 pub(crate) fn message(message: &Value, finish_reason: &str) -> Step {
-    let choice = json!({ "index": 0, "message": message, "finish_reason": finish_reason });
+    message_with(message, &Value::Null, finish_reason)
+}
+
+/// Any message with log-probabilities.
+pub(crate) fn message_with(message: &Value, logprobs: &Value, finish_reason: &str) -> Step {
+    let choice =
+        json!({ "index": 0, "message": message, "logprobs": logprobs, "finish_reason": finish_reason });
     let body =
         json!({ "id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice] });
     Step { delay: Duration::ZERO, outcome: Ok(body.to_string()) }
