@@ -5,11 +5,12 @@ use std::path::Path;
 use std::process::Command;
 
 /// Package and bench target of each benchmark.
-const ALL: [(&str, &str); 6] = [
+const ALL: [(&str, &str); 7] = [
     ("chorus-policy", "decide"),
     ("chorus-signals", "heuristics"),
     ("chorus-infer", "encoder"),
     ("chorus-infer", "generator"),
+    ("chorus-collab", "loopers"),
     ("chorus-server", "overhead"),
     ("chorus-server", "fusion"),
 ];

@@ -1,9 +1,10 @@
-//! Chores of the repository: `cargo xtask tidy | ci | upstream | bench`.
+//! Chores of the repository: `cargo xtask tidy | ci | upstream | docs | bench`.
 //!
 //! Knows the repository's layout and its rules; knows nothing of what the crates do.
 
 mod bench;
 mod ci;
+mod docs;
 mod page;
 mod tidy;
 mod upstream;
@@ -16,6 +17,7 @@ const HELP: &str = "\
 cargo xtask tidy                 the rules of the house: module docs, crate direction, module cycles, sizes, names
 cargo xtask ci                   what CI runs: format, lints, tidy, tests
 cargo xtask upstream [--port N]  a scripted backend for examples/deep-research.yaml, on 127.0.0.1:9101
+cargo xtask docs                 the pages of docs/ that are generated from the code
 cargo xtask fusion-page          docs/fusion.md, from one real run
 cargo xtask bench [NAME …]       the benchmarks behind the figures of docs/benchmarks.md";
 
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root()),
         ["ci"] => ci::run(&root()),
         ["upstream", rest @ ..] => upstream::run(rest),
+        ["docs"] => docs::run(&root()),
         ["fusion-page"] => page::run(&root()),
         ["bench", names @ ..] => bench::run(&root(), names),
         _ => {

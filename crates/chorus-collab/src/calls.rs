@@ -85,7 +85,7 @@ pub struct CallFault {
 }
 
 /// Kinds of failed calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
     /// Its time ran out.

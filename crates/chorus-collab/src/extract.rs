@@ -39,6 +39,67 @@ pub fn final_answer(text: &str) -> Option<String> {
     (!core.is_empty()).then_some(core)
 }
 
+/// Which option a text chooses: the one that its final answer is or begins with, else the only one that stands as a word
+/// in its last line. Options of one or two letters keep their case there, because `a` is also an article.
+#[must_use]
+pub fn choice(text: &str, options: &[String]) -> Option<usize> {
+    if let Some(answer) = final_answer(text)
+        && let Some(at) = options.iter().position(|option| sameness(option) == answer)
+    {
+        return Some(at);
+    }
+    if let Some(answer) = boxed(text).or_else(|| marked(text)) {
+        let answer = answer.trim_start_matches(dressing);
+        let mut begun: Vec<usize> = (0..options.len())
+            .filter(|at| options.get(*at).is_some_and(|o| begins_with(answer, o)))
+            .collect();
+        // `New York` and `New` may both be options: the longest one is meant.
+        begun.sort_by_key(|at| options.get(*at).map_or(0, String::len));
+        if let Some(at) = begun.pop() {
+            return Some(at);
+        }
+    }
+    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    let mut named = (0..options.len()).filter(|at| options.get(*at).is_some_and(|o| has_word(line, o)));
+    named.next().filter(|_| named.next().is_none())
+}
+
+/// The last number of a text, as it stands there without thousands separators.
+#[must_use]
+pub fn last_number(text: &str) -> Option<String> {
+    let end = text.rfind(|c: char| c.is_ascii_digit())? + 1;
+    let head = text.get(..end)?;
+    let inside = |c: char| c.is_ascii_digit() || c == '.' || c == ',';
+    let start = head.rfind(|c| !inside(c)).map_or(0, |at| at + head.get(at..).map_or(1, first_len));
+    let digits = head.get(start..)?.trim_start_matches(['.', ',']).replace(',', "");
+    let sign = head.get(..start)?.ends_with('-');
+    Some(if sign { format!("-{digits}") } else { digits })
+}
+
+fn first_len(text: &str) -> usize {
+    text.chars().next().map_or(1, char::len_utf8)
+}
+
+fn dressing(c: char) -> bool {
+    c.is_whitespace() || "()[]{}$*.\"'`".contains(c)
+}
+
+fn begins_with(text: &str, option: &str) -> bool {
+    let rest = text.get(..option.len()).filter(|head| head.eq_ignore_ascii_case(option));
+    rest.is_some() && text.get(option.len()..).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+}
+
+fn has_word(line: &str, option: &str) -> bool {
+    let short = option.chars().count() <= 2;
+    let fold = |text: &str| if short { text.to_owned() } else { text.to_lowercase() };
+    let (line, option) = (fold(line), fold(option));
+    line.match_indices(&option).any(|(at, found)| {
+        let before = line.get(..at).and_then(|head| head.chars().next_back());
+        let after = line.get(at + found.len()..).and_then(|tail| tail.chars().next());
+        ![before, after].into_iter().flatten().any(char::is_alphanumeric)
+    })
+}
+
 fn boxed(text: &str) -> Option<&str> {
     let (_, after) = text.rsplit_once("\\boxed{")?;
     let mut depth = 1;
@@ -65,6 +126,39 @@ fn marked(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn which_option_a_text_chooses() {
+        let letters: Vec<String> = ["A", "B", "C"].map(str::to_owned).into();
+        let words: Vec<String> = ["approve", "reject", "New", "New York"].map(str::to_owned).into();
+        for (text, options, want) in [
+            ("ANSWER: B", &letters, Some(1)),
+            ("It is a hard one.\nThe answer is (C) because of the sum.", &letters, Some(2)),
+            (r"\boxed{A}", &letters, Some(0)),
+            ("I take a look: option B it is", &letters, Some(1)),
+            ("Either A or B.", &letters, None),
+            ("ANSWER: D", &letters, None),
+            ("Respuesta: **c**", &letters, Some(2)),
+            ("After a review, I reject this.", &words, Some(1)),
+            ("Answer: New York, of course", &words, Some(3)),
+            ("Neither approve nor reject", &words, None),
+            ("", &words, None),
+        ] {
+            assert_eq!(choice(text, options), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_number() {
+        for (text, want) in [
+            ("3 apples and 1,204.50 pears.", Some("1204.50")),
+            ("so x = -7.", Some("-7")),
+            ("東京は12", Some("12")),
+            ("none", None),
+        ] {
+            assert_eq!(last_number(text).as_deref(), want, "{text}");
+        }
+    }
 
     #[test]
     fn what_a_text_ends_in() {

@@ -34,6 +34,18 @@ pub enum LoopFault {
         /// Its size in tokens.
         window: u64,
     },
+    /// The planner failed under `on_error: fail`.
+    #[error("the planner failed: {0}")]
+    Planner(CallFault),
+    /// The planner's plan cannot be followed under `on_error: fail`; the text says why.
+    #[error("the planner made no plan that can be followed: {0}")]
+    Plan(String),
+    /// Tool results that do not fit a run that waits; the text says why.
+    #[error("the tool results cannot be taken up: {0}")]
+    Resume(String),
+    /// A run that waits for tools could not be kept or looked up.
+    #[error("the workflow's state is not available: {0}")]
+    State(String),
     /// No writer gave the final answer.
     #[error("the final answer could not be written: {0}")]
     Synthesis(CallFault),
@@ -44,8 +56,14 @@ impl LoopFault {
     #[must_use]
     pub fn call(&self) -> Option<&CallFault> {
         match self {
-            Self::Member(fault) | Self::Judge(fault) | Self::Synthesis(fault) => Some(fault),
-            Self::Quorum { .. } | Self::Overflow { .. } => None,
+            Self::Member(fault) | Self::Judge(fault) | Self::Planner(fault) | Self::Synthesis(fault) => {
+                Some(fault)
+            }
+            Self::Quorum { .. }
+            | Self::Overflow { .. }
+            | Self::Plan(_)
+            | Self::Resume(_)
+            | Self::State(_) => None,
         }
     }
 }

@@ -72,6 +72,10 @@ pub(crate) struct Shown {
     pub(crate) models: Vec<String>,
     /// The first seat's text.
     pub(crate) text: String,
+    /// How well it is supported, in 0..=1, where that is told.
+    pub(crate) support: Option<f64>,
+    /// Its sentences that are not, where these are told.
+    pub(crate) unsupported: Vec<String>,
 }
 
 impl Material {
@@ -87,8 +91,14 @@ impl Material {
                 continue;
             }
             let label = ('A'..='Z').nth(answers.len()).unwrap_or('Z').to_string();
-            let shown =
-                Shown { label, seats: vec![survivor.seat], models: vec![model], text: survivor.text.clone() };
+            let shown = Shown {
+                label,
+                seats: vec![survivor.seat],
+                models: vec![model],
+                text: survivor.text.clone(),
+                support: None,
+                unsupported: Vec::new(),
+            };
             answers.push((sameness, shown));
         }
         let answers: Vec<Shown> = answers.into_iter().map(|(_, shown)| shown).collect();
@@ -109,7 +119,10 @@ impl Material {
                 1 => String::new(),
                 n => format!(" given-by=\"{n} models alike\""),
             };
-            self.fence.wrap("answer", &format!("author=\"{} ({from})\"{count}", answer.label), text)
+            let support = answer.support.map(|s| format!(" support=\"{s:.2}\"")).unwrap_or_default();
+            let attributes = format!("author=\"{} ({from})\"{count}{support}", answer.label);
+            let spans = answer.unsupported.iter().map(|span| format!("\n- not supported: {span}"));
+            self.fence.wrap("answer", &attributes, &format!("{text}{}", spans.collect::<String>()))
         }));
         blocks.join("\n\n")
     }

@@ -10,6 +10,7 @@ pub mod calls;
 mod candidate;
 mod compact;
 pub mod confidence;
+pub mod contract;
 mod events;
 pub mod extract;
 mod fault;
@@ -17,11 +18,14 @@ mod fence;
 mod finish;
 pub mod fusion;
 mod member;
+pub mod poll;
 mod question;
+pub mod ratings;
 pub mod remom;
 mod salvage;
 mod template;
 mod window;
+pub mod workflows;
 
 pub use calls::{
     Answer, Call, CallFault, CallRole, Chunks, Enough, FaultKind, GatherRule, Gathered, Live, Member,
@@ -33,4 +37,6 @@ pub use events::{LoopEvent, LoopEvents};
 pub use fault::{LoopFault, MemberFailure};
 pub use fusion::{Analysis, FusionOverlay, FusionPlan, FusionTrace, PlanFault, fusion};
 pub use question::unsupported_param;
+pub use ratings::{RatingsPlan, RatingsPlanFault, RatingsTrace, ratings};
 pub use remom::{RemomPlan, RemomPlanFault, RemomTrace, remom};
+pub use workflows::{Suspension, WorkflowPlan, WorkflowPlanFault, WorkflowStates, WorkflowTrace, workflows};

@@ -58,6 +58,16 @@ pub(crate) fn without_tools(ask: &ChatRequest, role_prompt: &str) -> ChatRequest
     base
 }
 
+/// The client's conversation as a worker sees it that may call the client's tools: as it is, without a call being forced.
+pub(crate) fn with_tools(ask: &ChatRequest) -> ChatRequest {
+    let mut base = ask.clone();
+    for field in WITHHELD.iter().filter(|field| !matches!(**field, "tools" | "parallel_tool_calls")) {
+        base.remove(field);
+    }
+    base.set_stream(false, false);
+    base
+}
+
 fn is_tool_traffic(message: &Message) -> bool {
     !message.tool_calls.is_empty() || is_tool_result(message)
 }

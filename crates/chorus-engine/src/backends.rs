@@ -6,7 +6,7 @@
 use crate::env::Env;
 use crate::local::LocalModels;
 use chorus_collab::{CallFault, Chunks, FaultKind};
-use chorus_spec::{Backend, Endpoint, Model, ModelId, Spec};
+use chorus_spec::{Backend, Endpoint, Model, ModelId, Spec, Template};
 use chorus_upstream::{Secret, Target, Timeouts, Upstream, UpstreamFault};
 use chorus_wire::{ChatReply, ChatRequest};
 use futures_util::StreamExt;
@@ -113,6 +113,18 @@ impl Backends {
         }
     }
 
+    /// A server that is no model, at that address; `${NAME}` in it stands for a variable.
+    ///
+    /// # Errors
+    /// An address that cannot be used.
+    pub fn server(&self, base_url: &str, path: &str) -> Result<Server, CallFault> {
+        let base_url =
+            self.env.resolve(&Template::new(base_url)).map_err(|e| misconfigured(&e.to_string()))?;
+        let target = Target::builder(&base_url).chat_path(path).build();
+        let target = target.map_err(|e| misconfigured(&e.to_string()))?;
+        Ok(Server { upstream: self.upstream.clone(), target })
+    }
+
     fn local(&self) -> Result<&LocalModels, CallFault> {
         self.local.as_deref().ok_or_else(|| misconfigured("this process serves no local models"))
     }
@@ -145,6 +157,34 @@ impl Backends {
             target = target.header(name, &value);
         }
         target.build().map_err(|e| misconfigured(&e.to_string()))
+    }
+}
+
+/// A server that is no model.
+pub struct Server {
+    upstream: Upstream,
+    target: Target,
+}
+
+impl Server {
+    /// What it says to a JSON question, within `total`.
+    ///
+    /// # Errors
+    /// Why it says nothing.
+    pub async fn ask(
+        &self,
+        question: &serde_json::Value,
+        total: Duration,
+    ) -> Result<serde_json::Value, CallFault> {
+        let body = question.to_string().into();
+        let answer = self.upstream.ask_json(&self.target, body, &limits(total)).await;
+        answer.map_err(|fault| call_fault(&fault))
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("origin", &self.target.origin()).finish_non_exhaustive()
     }
 }
 

@@ -3,13 +3,14 @@
 //! Every call asks the budget, is entered in the ledger before it starts, and is dropped when nobody waits for it.
 
 use crate::backends::{BackendCall, Picked};
-use crate::budget::Budget;
+use crate::budget::{Admitted, Budget, Rates};
 use crate::constrain;
-use crate::ledger::{AttemptEnd, Entry, Ledger};
+use crate::ledger::{AttemptEnd, Entry, Ledger, Opening};
 use crate::mom::Mom;
-use crate::plan;
+use crate::{plan, plugins};
 use chorus_collab::{
-    Call, CallFault, CallRole, Chunks, FaultKind, GatherRule, Gathered, Live, Member, ModelCalls, Reply,
+    Answer, Call, CallFault, CallRole, Chunks, Enough, FaultKind, GatherRule, Gathered, Live, Member,
+    ModelCalls, Reply,
 };
 use chorus_spec::{Model, ModelId, ModelRef};
 use chorus_wire::{ChatRequest, Chunk};
@@ -17,7 +18,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self, FuturesUnordered};
 use futures_util::{FutureExt, StreamExt};
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Told when a panel member is done; its seat, its name, why it failed, and how long it took.
@@ -39,6 +40,19 @@ pub struct LiveCalls {
     pub caller: u64,
     /// Who watches the panel.
     pub on_member: Option<OnMember>,
+    /// What the visible answer's author is told about its form (`output_contract`).
+    pub output_contract: Option<OutputRule>,
+    /// The latest usable answer to the client's question.
+    pub best: Mutex<Option<Reply>>,
+}
+
+/// A decision's word on the form of the visible answer, and which roles may write that answer.
+#[derive(Debug, Clone)]
+pub struct OutputRule {
+    /// The text.
+    pub text: String,
+    /// The roles.
+    pub authors: &'static [CallRole],
 }
 
 /// A call that the budget has consented to, ready to leave.
@@ -61,20 +75,69 @@ impl LiveCalls {
                 format!("the model `{}` does not take images", call.model),
             ));
         }
-        let started = Instant::now();
-        let left =
-            self.budget.consent(started).map_err(|spent| fault(FaultKind::Budget, spent.to_string()))?;
         let picked = self.mom.backends.pick(model).ok_or_else(|| no_backend(&call.model))?;
+        let mut request = self.request_for(model, call, stream);
+        let prompt_tokens =
+            request.messages().iter().map(|m| chorus_wire::tokens::of_text(&m.text) + 4).sum();
+        let cap = request.max_output_tokens();
+        let opening = Opening {
+            role: call.role,
+            model: &call.model,
+            backend: &picked.backend.name,
+            prompt_tokens,
+            cap,
+            rates: Rates { pricing: model.pricing, energy: model.energy },
+        };
+        let started = Instant::now();
+        let Admitted { entry, time, cap: granted } = self
+            .budget
+            .admit(&self.ledger, opening, started)
+            .map_err(|spent| fault(FaultKind::Budget, spent.to_string()))?;
+        if let Some(granted) = granted.filter(|_| granted != cap) {
+            cap_output(&mut request, granted);
+        }
+        Ok(Prepared { picked, request, entry, started, time: call.timeout.map_or(time, |t| t.min(time)) })
+    }
+
+    fn request_for(&self, model: &Model, call: &Call, stream: bool) -> ChatRequest {
         let mut request = call.ask.clone();
+        if let Some(rule) = self.output_contract.as_ref().filter(|rule| rule.authors.contains(&call.role)) {
+            plugins::system_prompt::append(&rule.text, &mut request);
+        }
         plan::for_model(&self.mom, model, &self.candidates, &mut request);
         if call.role != CallRole::Direct {
             request.set_stream(stream, true);
         }
-        let prompt_tokens =
-            request.messages().iter().map(|m| chorus_wire::tokens::of_text(&m.text) + 4).sum();
-        let entry =
-            self.ledger.open(call.role, &call.model, &picked.backend.name, prompt_tokens, model.pricing);
-        Ok(Prepared { picked, request, entry, started, time: call.timeout.map_or(left, |t| t.min(left)) })
+        request
+    }
+
+    /// The latest usable answer to the client's question, where there is one.
+    #[must_use]
+    pub fn best_so_far(&self) -> Option<Answer> {
+        let mut best = self.best.lock().unwrap_or_else(PoisonError::into_inner);
+        best.take().map(|reply| Answer::Finished(Box::new(reply)))
+    }
+
+    fn keep_best(&self, role: CallRole, reply: &Reply) {
+        if matches!(role, CallRole::Attempt | CallRole::Panel | CallRole::Worker | CallRole::Synthesis) {
+            *self.best.lock().unwrap_or_else(PoisonError::into_inner) = Some(reply.clone());
+        }
+    }
+
+    /// The same calls under the operator's limits alone, for the model that answers once a declared budget is spent.
+    #[must_use]
+    pub fn outside_the_budget(&self) -> Self {
+        Self {
+            mom: Arc::clone(&self.mom),
+            budget: Arc::new(Budget::new(self.mom.limits, self.budget.started())),
+            ledger: self.ledger.clone(),
+            headers: self.headers.clone(),
+            candidates: self.candidates.clone(),
+            caller: self.caller,
+            on_member: None,
+            output_contract: self.output_contract.clone(),
+            best: Mutex::default(),
+        }
     }
 
     fn model(&self, name: &str) -> Result<&Model, CallFault> {
@@ -101,7 +164,9 @@ impl LiveCalls {
             return Err(empty);
         }
         entry.close(AttemptEnd::Answered, reply.usage, elapsed);
-        Ok(Reply { model: call.model, usage: entry.usage(), reply })
+        let reply = Reply { model: call.model, usage: entry.usage(), reply };
+        self.keep_best(call.role, &reply);
+        Ok(reply)
     }
 
     async fn streamed(&self, call: Call) -> Result<Live, CallFault> {
@@ -121,14 +186,14 @@ impl LiveCalls {
         Member { seat, model, outcome }
     }
 
-    async fn gathered(&self, calls: Vec<Call>, rule: GatherRule) -> Gathered {
+    async fn gathered(&self, calls: Vec<Call>, rule: GatherRule, enough: &Enough) -> Gathered {
         let seats: Vec<String> = calls.iter().map(|call| call.model.clone()).collect();
         let mut waiting: VecDeque<(usize, Call)> = calls.into_iter().enumerate().collect();
         let mut running = FuturesUnordered::new();
         let mut members: Vec<Member> = Vec::with_capacity(seats.len());
         let began = Instant::now();
         let mut usable = 0;
-        while usable < rule.quorum {
+        while usable < rule.quorum && !enough(&members) {
             while running.len() < rule.max_concurrent.max(1) {
                 let left = rule.timeout.map(|limit| limit.saturating_sub(began.elapsed()));
                 let Some((seat, mut call)) = waiting.pop_front().filter(|_| left != Some(Duration::ZERO))
@@ -144,7 +209,8 @@ impl LiveCalls {
             members.push(member);
         }
         drop(running);
-        let late = if usable < rule.quorum { FaultKind::Timeout } else { FaultKind::Cancelled };
+        let in_time = usable >= rule.quorum || enough(&members);
+        let late = if in_time { FaultKind::Cancelled } else { FaultKind::Timeout };
         for (seat, model) in seats.into_iter().enumerate() {
             if !members.iter().any(|m| m.seat == seat) {
                 members.push(Member { seat, model, outcome: Err(nobody_waited(late)) });
@@ -164,8 +230,13 @@ impl ModelCalls for LiveCalls {
         self.streamed(call).boxed()
     }
 
-    fn gather(&self, calls: Vec<Call>, rule: GatherRule) -> BoxFuture<'_, Gathered> {
-        self.gathered(calls, rule).boxed()
+    fn gather_until<'a>(
+        &'a self,
+        calls: Vec<Call>,
+        rule: GatherRule,
+        enough: &'a Enough,
+    ) -> BoxFuture<'a, Gathered> {
+        self.gathered(calls, rule, enough).boxed()
     }
 
     fn context_window(&self, model: &str) -> Option<u64> {
@@ -197,6 +268,17 @@ fn counted(chunks: Chunks, entry: Entry, started: Instant) -> Chunks {
         }
     })
     .boxed()
+}
+
+/// Lowers what a request may write, under the name that the client used.
+fn cap_output(request: &mut ChatRequest, most: u64) {
+    let old_name = request.body().get("max_tokens").is_some();
+    if old_name {
+        request.set("max_tokens", &most);
+    }
+    if !old_name || request.body().get("max_completion_tokens").is_some() {
+        request.set("max_completion_tokens", &most);
+    }
 }
 
 fn text_of(chunk: &Chunk) -> String {

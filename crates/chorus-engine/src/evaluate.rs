@@ -6,9 +6,11 @@ use crate::fault::Fault;
 use crate::mom::Mom;
 use crate::plan::{self, WorkKind};
 use crate::route::{Choice, Routed, route};
-use crate::served::Depth;
-use chorus_spec::{Algorithm, LooperKind};
+use crate::served::{Asked, Depth, ServedRecipe};
+use chorus_signals::KnowledgeUse;
+use chorus_spec::SignalKey;
 use chorus_wire::ChatRequest;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What would happen.
@@ -34,6 +36,12 @@ pub struct Evaluation {
     pub reason: String,
     /// Why the request would fail, if it would.
     pub fault: Option<Fault>,
+    /// Where the knowledge bases of the recipe came from.
+    pub knowledge: Vec<KnowledgeUse>,
+    /// The models whose vocabularies count tokens for `context`; none where tokens are estimated.
+    pub counters: Vec<String>,
+    /// The encoder's own cosine behind each score that is on the scale of configuration files.
+    pub cosines: BTreeMap<SignalKey, f64>,
 }
 
 /// How far selection came. Source: contract §4.2 (`selection_status`).
@@ -58,25 +66,22 @@ pub enum SelectionStatus {
 /// As [`route`].
 pub async fn evaluate(mom: &Mom, request: ChatRequest) -> Result<Evaluation, Fault> {
     let request = Arc::new(request);
-    let routed = route(mom, &request, Depth::Everything).await?;
+    let routed =
+        route(mom, &Asked { request: Arc::clone(&request), caller: None }, Depth::Everything).await?;
     let planned = plan::plan(mom, &routed, &request);
     let decision = routed.decision(mom);
-    let looper = decision.is_some_and(|d| match &d.algorithm {
-        Algorithm::Unsupported(it) => it.looper.is_some_and(|kind| kind != LooperKind::Fusion),
-        _ => false,
-    });
     let (status, selected) = match (&planned, &routed.choice) {
         (Ok(work), choice) => match (&work.kind, choice) {
-            (WorkKind::Fusion(plan), _) => {
-                (SelectionStatus::PlannedFinal, plan.judge.clone().or_else(|| plan.panel.first().cloned()))
-            }
+            (WorkKind::Looper(plan), _) => match plan.writer() {
+                Some(writer) => (SelectionStatus::PlannedFinal, Some(writer.to_owned())),
+                None => (SelectionStatus::ExecutionRequired, None),
+            },
             (WorkKind::One(model), Choice::Default(_)) => {
                 (SelectionStatus::Fallback, Some(model.to_string()))
             }
             (WorkKind::One(model), _) => (SelectionStatus::Selected, Some(model.to_string())),
             (WorkKind::Fast(_), _) => (SelectionStatus::Selected, None),
         },
-        (Err(_), _) if looper => (SelectionStatus::ExecutionRequired, None),
         (Err(_), _) => (SelectionStatus::Unavailable, None),
     };
     let recommended = match (&routed.choice, decision) {
@@ -84,6 +89,7 @@ pub async fn evaluate(mom: &Mom, request: ChatRequest) -> Result<Evaluation, Fau
         (_, Some(decision)) => decision.model_refs.iter().map(|r| r.model.to_string()).collect(),
         _ => Vec::new(),
     };
+    let served = routed.recipe.and_then(|at| mom.recipes.get(at));
     Ok(Evaluation {
         recipe: routed.recipe_name(mom),
         decision: decision.map(|d| d.name.clone()),
@@ -96,6 +102,12 @@ pub async fn evaluate(mom: &Mom, request: ChatRequest) -> Result<Evaluation, Fau
         status,
         reason: routed.reason.clone(),
         fault: planned.err(),
+        knowledge: served.map(ServedRecipe::knowledge).unwrap_or_default(),
+        counters: served.map(ServedRecipe::counters).unwrap_or_default(),
+        cosines: served
+            .zip(routed.decided.as_ref())
+            .map(|(served, decided)| served.cosines(&decided.evidence))
+            .unwrap_or_default(),
         routed,
     })
 }

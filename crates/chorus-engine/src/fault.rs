@@ -16,10 +16,14 @@ pub enum Code {
     NotSupported,
     /// No Fusion decision can serve the request.
     NoFusionDecision,
+    /// No decision of the looper that was asked for can serve the request.
+    NoLooperDecision,
     /// No decision matched and there is no default model.
     NoRoute,
     /// A backend is not configured so that it can be called.
     Misconfigured,
+    /// A model of this process that would answer is not loaded.
+    NotLoaded,
     /// Constraints removed every candidate.
     NoCandidate,
     /// The request does not fit the context window of any candidate.
@@ -66,13 +70,15 @@ pub enum Retry {
 
 impl Code {
     /// Every code, for the tables of the doors and of the documentation.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::InvalidRequest,
         Self::ModelNotFound,
         Self::NotSupported,
         Self::NoFusionDecision,
+        Self::NoLooperDecision,
         Self::NoRoute,
         Self::Misconfigured,
+        Self::NotLoaded,
         Self::NoCandidate,
         Self::ContextLengthExceeded,
         Self::BudgetExceeded,
@@ -93,8 +99,10 @@ impl Code {
             Self::ModelNotFound => "model_not_found",
             Self::NotSupported => "not_supported",
             Self::NoFusionDecision => "no_fusion_decision",
+            Self::NoLooperDecision => "no_looper_decision",
             Self::NoRoute => "no_route",
             Self::Misconfigured => "misconfigured",
+            Self::NotLoaded => "not_loaded",
             Self::NoCandidate => "no_candidate",
             Self::ContextLengthExceeded => "context_length_exceeded",
             Self::BudgetExceeded => "budget_exceeded",
@@ -115,6 +123,7 @@ impl Code {
             Self::InvalidRequest
             | Self::ModelNotFound
             | Self::NoFusionDecision
+            | Self::NoLooperDecision
             | Self::NoCandidate
             | Self::ContextLengthExceeded
             | Self::BudgetExceeded
@@ -126,6 +135,7 @@ impl Code {
             Self::NotSupported
             | Self::NoRoute
             | Self::Misconfigured
+            | Self::NotLoaded
             | Self::ShuttingDown
             | Self::Internal => Blame::Engine,
         }

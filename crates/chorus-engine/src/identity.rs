@@ -1,30 +1,30 @@
-//! The model name of a request → a recipe, Fusion decisions only, or one model directly.
+//! The model name of a request → a recipe, the decisions of one looper, or one model directly.
 
 use crate::fault::{Code, Fault};
-use chorus_spec::{ModelId, Spec};
+use chorus_spec::{LooperKind, ModelId, Spec};
 
 /// What a model name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Identity {
     /// A recipe decides (an auto name, or an entrypoint).
     Recipe(usize),
-    /// Only the Fusion decisions of the default recipe.
-    Fusion,
+    /// Only the decisions of one looper in the default recipe.
+    Looper(LooperKind),
     /// One concrete model, no decision.
     Model(ModelId),
 }
 
-/// Looks a name up: auto names, Fusion slugs, entrypoints, models. Source: contract §3.1.
+/// Looks a name up: auto names, looper slugs, entrypoints, models. Source: contract §3.1.
 ///
 /// # Errors
-/// A clear 404, or what is known and not supported.
+/// A clear 404.
 pub fn identify(spec: &Spec, name: &str) -> Result<Identity, Fault> {
     let is = |names: &[String]| names.iter().any(|n| n == name);
     if is(&spec.global.auto_names) {
         return Ok(Identity::Recipe(0));
     }
-    if is(&spec.global.fusion_names) {
-        return Ok(Identity::Fusion);
+    if let Some(kind) = spec.global.looper_of(name) {
+        return Ok(Identity::Looper(kind));
     }
     if let Some(entry) = spec.entrypoints.iter().find(|e| is(&e.model_names)) {
         let at = spec.recipes.iter().position(|r| r.name == entry.recipe);
@@ -33,10 +33,6 @@ pub fn identify(spec: &Spec, name: &str) -> Result<Identity, Fault> {
     let id = ModelId::new(name);
     if spec.models.contains_key(&id) {
         return Ok(Identity::Model(id));
-    }
-    if is(&spec.global.unsupported_looper_names) {
-        let text = format!("the model `{name}` is known, and this version does not run it yet");
-        return Err(Fault::new(Code::NotSupported, text).at("model"));
     }
     Err(unknown(name))
 }

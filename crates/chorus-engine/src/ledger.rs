@@ -3,6 +3,7 @@
 //! **Invariant:** usage and cost never say less than what was spent. An attempt is entered before it starts, so one
 //! that is dropped half-way still counts, with an estimate marked as one (DESIGN.md §5.7).
 
+use crate::budget::{self, Limits, Rates, Spending, Spent};
 use chorus_collab::{CallFault, CallRole, FaultKind};
 use chorus_spec::{MicroUsd, Pricing};
 use chorus_wire::Usage;
@@ -35,6 +36,8 @@ pub struct Attempt {
     pub usage: Usage,
     /// What it cost.
     pub cost: MicroUsd,
+    /// What energy it took, by the model's energy profile; 0 where it has none.
+    pub joules: f64,
     /// From the call to its end.
     pub latency: Duration,
     /// From the call to its first output, where it streamed.
@@ -44,49 +47,85 @@ pub struct Attempt {
 /// The attempts of one request, in the order they started. Cloning shares it.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
-    rows: Arc<Mutex<Vec<(Attempt, Pricing)>>>,
+    rows: Arc<Mutex<Vec<Row>>>,
 }
 
-/// An attempt's place in its ledger.
-#[derive(Debug, Clone)]
+/// An attempt, and what is held for it while it runs.
+#[derive(Debug)]
+struct Row {
+    attempt: Attempt,
+    rates: Rates,
+    /// The most that it may take; `None` once it has ended, or where nothing is bounded.
+    reserved: Option<Usage>,
+}
+
+/// An attempt that is about to start.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening<'a> {
+    /// What it is for.
+    pub role: CallRole,
+    /// The logical model.
+    pub model: &'a str,
+    /// The backend's name.
+    pub backend: &'a str,
+    /// Estimated tokens of its prompt.
+    pub prompt_tokens: u64,
+    /// The most that it may write, where it says.
+    pub cap: Option<u64>,
+    /// What its tokens take.
+    pub rates: Rates,
+}
+
+/// An attempt's place in its ledger. Dropping it ends the attempt, and gives back what was reserved for it.
+#[derive(Debug)]
 pub struct Entry {
     ledger: Ledger,
     row: usize,
 }
 
 impl Ledger {
-    /// Enters an attempt that is about to start; `prompt_tokens` is an estimate.
-    #[must_use]
-    pub fn open(
-        &self,
-        role: CallRole,
-        model: &str,
-        backend: &str,
-        prompt_tokens: u64,
-        pricing: Pricing,
-    ) -> Entry {
-        let usage =
-            Usage { prompt_tokens, completion_tokens: 0, total_tokens: prompt_tokens, estimated: true };
+    /// Enters an attempt that is about to start, if the limits allow it beside what is spent and reserved; also gives
+    /// the most that it may write. Asking and entering are one step, so two attempts cannot both take the last of it.
+    ///
+    /// # Errors
+    /// What is spent.
+    pub fn open(&self, opening: Opening<'_>, limits: &Limits) -> Result<(Entry, Option<u64>), Spent> {
+        let Opening { role, model, backend, prompt_tokens, cap, rates } = opening;
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let cap = budget::grant(limits, &spending(&rows), prompt_tokens, cap, rates)?;
+        let estimate = |completion_tokens| Usage {
+            prompt_tokens,
+            completion_tokens,
+            total_tokens: prompt_tokens + completion_tokens,
+            estimated: true,
+        };
+        let usage = estimate(0);
         let attempt = Attempt {
             role,
             model: model.to_owned(),
             backend: backend.to_owned(),
             end: AttemptEnd::Open,
             usage,
-            cost: cost_of(usage, pricing),
+            cost: cost_of(usage, rates.pricing),
+            joules: joules_of(usage, rates),
             latency: Duration::ZERO,
             first_output: None,
         };
-        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.push((attempt, pricing));
-        Entry { ledger: self.clone(), row: rows.len() - 1 }
+        rows.push(Row { attempt, rates, reserved: cap.map(estimate) });
+        Ok((Entry { ledger: self.clone(), row: rows.len() - 1 }, cap))
+    }
+
+    /// What is spent and reserved so far.
+    #[must_use]
+    pub fn spending(&self) -> Spending {
+        spending(&self.rows.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// All attempts so far.
     #[must_use]
     pub fn attempts(&self) -> Vec<Attempt> {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.iter().map(|(attempt, _)| attempt.clone()).collect()
+        rows.iter().map(|row| row.attempt.clone()).collect()
     }
 
     /// The sum over all attempts.
@@ -105,9 +144,10 @@ impl Ledger {
 impl Entry {
     fn update(&self, change: impl FnOnce(&mut Attempt)) {
         let mut rows = self.ledger.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((attempt, pricing)) = rows.get_mut(self.row) {
+        if let Some(Row { attempt, rates, .. }) = rows.get_mut(self.row) {
             change(attempt);
-            attempt.cost = cost_of(attempt.usage, *pricing);
+            attempt.cost = cost_of(attempt.usage, rates.pricing);
+            attempt.joules = joules_of(attempt.usage, *rates);
         }
     }
 
@@ -131,6 +171,14 @@ impl Entry {
                 attempt.usage = usage;
             }
         });
+        self.release();
+    }
+
+    fn release(&self) {
+        let mut rows = self.ledger.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(row) = rows.get_mut(self.row) {
+            row.reserved = None;
+        }
     }
 
     /// [`close`](Self::close) with a fault.
@@ -142,17 +190,42 @@ impl Entry {
     #[must_use]
     pub fn usage(&self) -> Usage {
         let rows = self.ledger.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.get(self.row).map(|(attempt, _)| attempt.usage).unwrap_or_default()
+        rows.get(self.row).map(|row| row.attempt.usage).unwrap_or_default()
     }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// A running attempt counts with what is reserved for it, or with what it took where that is more.
+fn spending(rows: &[Row]) -> Spending {
+    let mut sum = Spending { calls: u32::try_from(rows.len()).unwrap_or(u32::MAX), ..Spending::default() };
+    for Row { attempt, rates, reserved } in rows {
+        let reserved = reserved.unwrap_or_default();
+        sum.tokens += attempt.usage.total_tokens.max(reserved.total_tokens);
+        sum.cost.0 += attempt.cost.0.max(cost_of(reserved, rates.pricing).0);
+        sum.joules += attempt.joules.max(joules_of(reserved, *rates));
+    }
+    sum
+}
+
+fn joules_of(usage: Usage, rates: Rates) -> f64 {
+    rates.energy.joules(usage.prompt_tokens, written(usage))
+}
+
+/// Tokens that a provider counts beyond prompt and completion (reasoning) were written too (case J02).
+fn written(usage: Usage) -> u64 {
+    usage.total_tokens.saturating_sub(usage.prompt_tokens).max(usage.completion_tokens)
 }
 
 /// Rounds half up, per call. Source: contract §1.2 (`pricing`, per million tokens).
 fn cost_of(usage: Usage, pricing: Pricing) -> MicroUsd {
-    // Tokens that a provider counts beyond prompt and completion (reasoning) are billed as output (case J02).
-    let output = usage.total_tokens.saturating_sub(usage.prompt_tokens).max(usage.completion_tokens);
     let price = |tokens: u64, per_million: u64| u128::from(tokens) * u128::from(per_million);
     let micro = price(usage.prompt_tokens, pricing.prompt_micro_usd_per_1m)
-        + price(output, pricing.completion_micro_usd_per_1m);
+        + price(written(usage), pricing.completion_micro_usd_per_1m);
     MicroUsd(u64::try_from((micro + 500_000) / 1_000_000).unwrap_or(u64::MAX))
 }
 
@@ -168,6 +241,12 @@ mod tests {
         }
     }
 
+    fn opened(ledger: &Ledger, role: CallRole, prompt_tokens: u64) -> Entry {
+        let rates = Rates { pricing: pricing(), ..Rates::default() };
+        let opening = Opening { role, model: "m", backend: "b", prompt_tokens, cap: None, rates };
+        ledger.open(opening, &Limits::default()).unwrap().0
+    }
+
     fn usage(prompt: u64, completion: u64, total: u64) -> Usage {
         Usage { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total, estimated: false }
     }
@@ -175,7 +254,7 @@ mod tests {
     #[test]
     fn a17_a_dropped_stream_counts_what_it_had_written() {
         let ledger = Ledger::default();
-        let entry = ledger.open(CallRole::Direct, "m", "b", 10, pricing());
+        let entry = opened(&ledger, CallRole::Direct, 10);
         entry.output(&"word ".repeat(100), Duration::from_millis(5));
         let [attempt] = ledger.attempts().try_into().unwrap();
         assert_eq!(attempt.end, AttemptEnd::Open);
@@ -186,7 +265,7 @@ mod tests {
     #[test]
     fn i05_a_report_of_zero_does_not_replace_an_estimate() {
         let ledger = Ledger::default();
-        let entry = ledger.open(CallRole::Direct, "m", "b", 10, pricing());
+        let entry = opened(&ledger, CallRole::Direct, 10);
         entry.output("some text", Duration::ZERO);
         entry.close(AttemptEnd::Answered, Some(usage(0, 0, 0)), Duration::ZERO);
         assert!(entry.usage().estimated && entry.usage().completion_tokens > 0);
@@ -203,14 +282,14 @@ mod tests {
     fn g17_the_total_is_the_sum_of_all_attempts() {
         let ledger = Ledger::default();
         for (prompt, completion) in [(10, 5), (10, 5), (10, 5), (60, 20)] {
-            let entry = ledger.open(CallRole::Panel, "m", "b", 1, pricing());
+            let entry = opened(&ledger, CallRole::Panel, 1);
             entry.close(
                 AttemptEnd::Answered,
                 Some(usage(prompt, completion, prompt + completion)),
                 Duration::ZERO,
             );
         }
-        let failed = ledger.open(CallRole::Panel, "m", "b", 10, pricing());
+        let failed = opened(&ledger, CallRole::Panel, 10);
         failed.close(AttemptEnd::Failed(FaultKind::Status, "x".into()), None, Duration::ZERO);
         let (total, _) = ledger.total();
         assert_eq!((total.prompt_tokens, total.completion_tokens, total.estimated), (100, 35, true));

@@ -9,25 +9,22 @@ use crate::budget::Budget;
 use crate::calls::LiveCalls;
 use crate::constrain::refuse_oversize;
 use crate::fault::{Code, Fault};
-use crate::fuse;
 use crate::ledger::Ledger;
+use crate::loopers::{self, Ended, Shown, Site, TRACE_FIELDS, Worked};
 use crate::mom::Mom;
 use crate::plan::{self, Work, WorkKind};
 use crate::record::{Draft, Ending};
 use crate::route::{Choice, Routed, route};
 use crate::run::{AnswerHead, Inbound, Part, Path, Progress, RouteHead, Shared};
-use crate::served::Depth;
+use crate::served::{Asked, Depth};
 use chorus_collab::{Answer, Call, CallRole, Live, ModelCalls};
-use chorus_spec::ModelId;
+use chorus_spec::{BudgetSettings, ModelId};
 use chorus_wire::{ChatReply, ChatRequest, Chunk, StreamIdentity, StreamRepair};
 use futures_util::{FutureExt, StreamExt};
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
-
-/// Our own top-level fields of replies; a backend that sends one cannot forge a trace (case G19).
-pub const OWN_FIELDS: &[&str] = &["fusion"];
 
 /// One request, and where its parts go.
 pub struct Life {
@@ -71,22 +68,33 @@ impl Life {
     }
 
     async fn stages(&self, inbound: Inbound, draft: &mut Draft) -> Result<(), Fault> {
-        let Inbound { request, progress } = inbound;
+        let Inbound { request, progress, budget, caller } = inbound;
         let request = Arc::new(request);
         refuse_oversize(&self.mom.spec, &request)?;
-        let routed = Arc::new(route(&self.mom, &request, Depth::Lazy).await?);
+        let routed =
+            Arc::new(route(&self.mom, &Asked { request: Arc::clone(&request), caller }, Depth::Lazy).await?);
         draft.routed(Arc::clone(&routed));
         let work = plan::plan(&self.mom, &routed, &request)?;
         draft.planned(&work);
         let _ = self.shared.route.set(self.route_head(&request, &routed, &work));
         match &work.kind {
             WorkKind::Fast(message) => self.fast(&work.request, message).await,
-            WorkKind::One(model) => self.one(model.clone(), &work).await,
-            WorkKind::Fusion(fusion) => {
+            WorkKind::One(model) => {
+                let calls = self.calls(&work, &budget, None);
+                let ended = self.one(model.clone(), &work, &calls).await;
+                if budget != BudgetSettings::default() {
+                    draft.budget(Arc::clone(&calls.budget), Ended::of(&calls.budget));
+                }
+                ended
+            }
+            WorkKind::Looper(plan) => {
                 let progress = progress.then(|| self.parts.clone());
-                let calls = self.calls(&work, progress.clone());
-                let (answer, trace) = fuse::run(fusion, &work.request, &calls, progress, draft).await?;
-                self.deliver(answer, &work.request, trace).await
+                let calls = self.calls(&work, &budget, progress.clone());
+                let decision = routed.won(&self.mom).unwrap_or_default();
+                let site = Site { run: &self.id, decision: &decision };
+                let Worked { answer, shown } =
+                    loopers::run(plan, &work.request, &calls, site, progress, draft).await?;
+                self.deliver(answer, &work.request, Origin::Looper(shown)).await
             }
         }
     }
@@ -106,8 +114,7 @@ impl Life {
     }
 
     /// One model.
-    async fn one(&self, model: ModelId, work: &Work) -> Result<(), Fault> {
-        let calls = self.calls(work, None);
+    async fn one(&self, model: ModelId, work: &Work, calls: &LiveCalls) -> Result<(), Fault> {
         let ask = work.request.clone();
         let call = Call { model: model.to_string(), role: CallRole::Direct, ask, timeout: None };
         let answer = if work.request.stream() {
@@ -115,63 +122,58 @@ impl Life {
         } else {
             Answer::Finished(Box::new(calls.complete(call).await?))
         };
-        self.deliver(answer, &work.request, None).await
+        self.deliver(answer, &work.request, Origin::Model).await
     }
 
-    fn calls(&self, work: &Work, progress: Option<mpsc::Sender<Part>>) -> LiveCalls {
+    fn calls(&self, work: &Work, own: &BudgetSettings, progress: Option<mpsc::Sender<Part>>) -> LiveCalls {
+        let limits = self.mom.limits.lowered_by(&work.budget).lowered_by(own);
         LiveCalls {
             mom: Arc::clone(&self.mom),
-            budget: Arc::new(Budget::new(self.mom.limits, self.started)),
+            budget: Arc::new(Budget::new(limits, self.started)),
             ledger: self.ledger.clone(),
             headers: work.headers.clone(),
             candidates: work.candidates.clone(),
             caller: self.caller,
-            on_member: progress.map(fuse::member_teller),
+            on_member: progress.map(loopers::member_teller),
+            output_contract: work.output_contract.clone(),
+            best: Mutex::default(),
         }
     }
 
     /// Hands the answer to the door: whole, or chunk by chunk as it is produced.
-    async fn deliver(
-        &self,
-        answer: Answer,
-        request: &ChatRequest,
-        trace: Option<serde_json::Value>,
-    ) -> Result<(), Fault> {
+    async fn deliver(&self, answer: Answer, request: &ChatRequest, origin: Origin) -> Result<(), Fault> {
         match (answer, request.stream()) {
-            (Answer::Live(live), _) => self.deliver_live(live, request, trace).await,
+            (Answer::Live(live), _) => self.deliver_live(live, request, origin).await,
             (Answer::Finished(reply), true) => {
-                let live = fuse::as_live(*reply);
-                self.deliver_live(live, request, trace).await
+                let live = loopers::as_live(*reply);
+                self.deliver_live(live, request, origin).await
             }
             (Answer::Finished(reply), false) => {
                 let mut body = reply.reply;
                 body.normalise();
-                OWN_FIELDS.iter().for_each(|field| body.remove(field));
+                TRACE_FIELDS.iter().for_each(|field| body.remove(field));
                 body.set("model", &request.model());
-                if let Some(trace) = trace {
+                if let Origin::Looper(shown) = origin {
                     body.set("id", &self.completion_id());
                     body.set("usage", &self.ledger.total().0);
-                    body.set("fusion", &trace);
+                    if let Some((field, trace)) = shown {
+                        body.set(field, &trace);
+                    }
                 }
                 self.send(Part::Reply(Box::new(self.answer_head(&reply.model)), Box::new(body))).await
             }
         }
     }
 
-    async fn deliver_live(
-        &self,
-        live: Live,
-        request: &ChatRequest,
-        trace: Option<serde_json::Value>,
-    ) -> Result<(), Fault> {
+    async fn deliver_live(&self, live: Live, request: &ChatRequest, origin: Origin) -> Result<(), Fault> {
         let Live { model, mut chunks } = live;
         let mut repair = self.repair(request);
-        let fusing = trace.is_some();
+        let alone = matches!(origin, Origin::Model);
         self.send(Part::Begin(Box::new(self.answer_head(&model)))).await?;
-        if let Some(trace) = trace {
+        if let Origin::Looper(Some((field, trace))) = origin {
             // The trace rides on the opening chunk, before any text. Source: contract §2.5.
             let mut opening = repair.push(Chunk::role()).unwrap_or_else(Chunk::role);
-            opening.set("fusion", &trace);
+            opening.set(field, &trace);
             self.send(Part::Chunk(opening)).await?;
         }
         while let Some(chunk) = chunks.next().await {
@@ -186,7 +188,7 @@ impl Life {
                 repair.identity().stamp(&mut chunk);
                 chunk
             };
-            let chunk = repair.usage_chunk().filter(|_| !fusing).unwrap_or_else(own);
+            let chunk = repair.usage_chunk().filter(|_| alone).unwrap_or_else(own);
             self.send(Part::Chunk(chunk)).await?;
         }
         self.send(Part::End(Box::new(self.answer_head(&model)))).await
@@ -210,7 +212,7 @@ impl Life {
             model: request.model().to_owned(),
             created: self.created.as_secs(),
         };
-        StreamRepair::new(identity).with_stripped(OWN_FIELDS)
+        StreamRepair::new(identity).with_stripped(TRACE_FIELDS)
     }
 
     fn completion_id(&self) -> String {
@@ -247,9 +249,16 @@ impl Life {
             reason: routed.reason.clone(),
             warnings: routed.warnings.clone(),
             reasoning: plan::reasons(work),
+            retention: decision.and_then(|d| d.emits.first().copied()),
             verdict: routed.decided.as_ref().map(|d| Arc::clone(&d.verdict)),
         }
     }
+}
+
+/// Whose answer it is: usage, identity and trace of a looper's are its own.
+enum Origin {
+    Model,
+    Looper(Option<Shown>),
 }
 
 /// Ends the stages; nobody is there to be told.
@@ -264,7 +273,7 @@ fn panicked() -> Fault {
 fn path(choice: &Choice, work: &Work) -> Path {
     match (&work.kind, choice) {
         (WorkKind::Fast(_), _) => Path::FastResponse,
-        (WorkKind::Fusion(_), _) => Path::Looper,
+        (WorkKind::Looper(_), _) => Path::Looper,
         (WorkKind::One(_), Choice::Direct(_)) => Path::Direct,
         (WorkKind::One(_), _) => Path::Selected,
     }

@@ -26,16 +26,36 @@ pub type FindFile = Box<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>;
 
 /// The local models of this process.
 pub struct LocalModels {
-    find: FindFile,
+    find: Arc<FindFile>,
     options: GeneratorOptions,
-    loaded: BTreeMap<String, OnceCell<Arc<Generator>>>,
+    loaded: BTreeMap<String, Arc<OnceCell<Arc<Generator>>>>,
 }
 
 impl LocalModels {
     /// Models of those names, found by `find` when first used.
     #[must_use]
     pub fn new(names: impl IntoIterator<Item = String>, find: FindFile, options: GeneratorOptions) -> Self {
-        Self { find, options, loaded: names.into_iter().map(|name| (name, OnceCell::new())).collect() }
+        let loaded = names.into_iter().map(|name| (name, Arc::default())).collect();
+        Self { find: Arc::new(find), options, loaded }
+    }
+
+    /// Models of other names, for another configuration: what both name is loaded once.
+    #[must_use]
+    pub fn renamed(&self, names: impl IntoIterator<Item = String>) -> Self {
+        let cell = |name: String| {
+            let cell = self.loaded.get(&name).cloned().unwrap_or_default();
+            (name, cell)
+        };
+        Self {
+            find: Arc::clone(&self.find),
+            options: self.options.clone(),
+            loaded: names.into_iter().map(cell).collect(),
+        }
+    }
+
+    /// The file of a local model, if it is here.
+    pub(crate) fn file(&self, name: &str) -> Option<PathBuf> {
+        (self.find)(name).filter(|file| file.is_file())
     }
 
     /// One whole answer.

@@ -2,10 +2,13 @@
 
 use crate::backends::Backends;
 use crate::budget::Limits;
+use crate::classify::Classifiers;
 use crate::env::Env;
 use crate::fault::{Code, Fault};
 use crate::served::ServedRecipe;
+use chorus_collab::WorkflowStates;
 use chorus_spec::Spec;
+use std::sync::Arc;
 
 /// A configuration made ready to serve.
 pub struct Mom {
@@ -19,6 +22,12 @@ pub struct Mom {
     pub limits: Limits,
     /// The environment.
     pub env: Env,
+    /// The built-in classifiers, for whoever asks them apart from any policy.
+    pub classifiers: Classifiers,
+    /// Workflows that wait for a client's tools; all configurations of a process share them.
+    pub workflow_states: Arc<dyn WorkflowStates>,
+    /// Counts what this process has served, from 1.
+    pub generation: u64,
 }
 
 impl Mom {

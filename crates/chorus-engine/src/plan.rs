@@ -1,14 +1,19 @@
 //! From a choice to work: constraints, plugins and the algorithm turned into what will be called.
 
+use crate::calls::OutputRule;
 use crate::constrain::{Needs, Removed, constrain, nobody_left};
 use crate::fault::{Code, Fault};
+use crate::loopers::{self, LooperPlan};
 use crate::mom::Mom;
 use crate::plugins;
 use crate::reasoning;
 use crate::route::{Choice, Routed};
-use chorus_collab::fusion::{FusionPlan, unsupported_param};
+use chorus_collab::CallRole;
+use chorus_collab::fusion::FusionPlan;
 use chorus_policy::Verdict;
-use chorus_spec::{Algorithm, Decision, Family, FusionSettings, ModelId, ModelRef, SignalKey};
+use chorus_spec::{
+    Algorithm, BudgetSettings, Decision, Family, FusionSettings, LooperKind, ModelId, ModelRef, SignalKey,
+};
 use chorus_wire::ChatRequest;
 
 /// What will be done.
@@ -24,6 +29,18 @@ pub struct Work {
     pub candidates: Vec<ModelRef>,
     /// Candidates that constraints removed.
     pub removed: Vec<Removed>,
+    /// What the decision allows to be spent.
+    pub budget: BudgetSettings,
+    /// What the visible answer's author is told about its form.
+    pub output_contract: Option<OutputRule>,
+}
+
+impl Work {
+    /// Work without a budget or an output contract of its own.
+    fn of(kind: WorkKind, request: ChatRequest, candidates: Vec<ModelRef>, removed: Vec<Removed>) -> Self {
+        let (headers, budget) = (Vec::new(), BudgetSettings::default());
+        Self { kind, request, headers, candidates, removed, budget, output_contract: None }
+    }
 }
 
 /// Who does the work.
@@ -33,8 +50,8 @@ pub enum WorkKind {
     Fast(String),
     /// One model.
     One(ModelId),
-    /// A panel, a judge and a writer.
-    Fusion(Box<FusionPlan>),
+    /// Several models together.
+    Looper(LooperPlan),
 }
 
 /// Plans the work of a routed request.
@@ -66,26 +83,42 @@ fn by_decision(
     let headers = plugins::header_mutation::headers(decision, &mom.env)?;
     if let Some(message) = plugins::fast_response(decision) {
         let kind = WorkKind::Fast(message.to_owned());
-        return Ok(Work { kind, request, headers, candidates: Vec::new(), removed: Vec::new() });
+        return Ok(Work { headers, ..Work::of(kind, request, Vec::new(), Vec::new()) });
     }
-    match &decision.algorithm {
+    let work = match &decision.algorithm {
         Algorithm::Static => {
             let verdict = routed.decided.as_ref().map(|d| &*d.verdict);
-            let ranked = static_order(mom, routed, decision, verdict);
-            Ok(Work { headers, ..one_of(mom, &ranked, request)? })
+            one_of(mom, &static_order(mom, routed, decision, verdict), request)?
         }
         Algorithm::Fusion(settings) => {
-            let candidates = decision.model_refs.clone();
-            Ok(Work { headers, ..fusion(mom, routed, Some(settings), candidates, request)? })
+            fusion(mom, routed, Some(settings), decision.model_refs.clone(), request)?
         }
         Algorithm::Unsupported(it) => {
             let text = format!(
                 "the decision `{}` uses the algorithm `{}`, which is known and not supported yet",
                 decision.name, it.kind
             );
-            Err(Fault::new(Code::NotSupported, text))
+            return Err(Fault::new(Code::NotSupported, text));
         }
-    }
+        looper => {
+            let (plan, kept, removed) = loopers::plan(mom, looper, &decision.model_refs, &request)?;
+            Work::of(WorkKind::Looper(plan), request, kept, removed)
+        }
+    };
+    let budget = decision.algorithm.budget();
+    Ok(Work { headers, budget, output_contract: output_rule(decision), ..work })
+}
+
+/// The text of `output_contract`, for whoever may write the visible answer.
+fn output_rule(decision: &Decision) -> Option<OutputRule> {
+    let text = decision.output_contract.clone()?;
+    let authors: &[CallRole] = match decision.algorithm.looper() {
+        None => &[CallRole::Direct],
+        Some(LooperKind::Confidence) => &[CallRole::Attempt, CallRole::Direct],
+        Some(LooperKind::Ratings) => &[CallRole::Panel, CallRole::Synthesis, CallRole::Direct],
+        Some(_) => &[CallRole::Synthesis, CallRole::Direct],
+    };
+    Some(OutputRule { text, authors })
 }
 
 /// The first candidate that constraints leave.
@@ -95,7 +128,7 @@ fn one_of(mom: &Mom, candidates: &[ModelRef], request: ChatRequest) -> Result<Wo
         return Err(nobody_left(&removed));
     };
     let kind = WorkKind::One(first.model.clone());
-    Ok(Work { kind, request, headers: Vec::new(), candidates: kept, removed })
+    Ok(Work::of(kind, request, kept, removed))
 }
 
 /// `static`: the domain's best known candidate first, else the order as written. Source: contract §1.7.
@@ -134,10 +167,7 @@ fn fusion(
     candidates: Vec<ModelRef>,
     request: ChatRequest,
 ) -> Result<Work, Fault> {
-    if let Some(param) = unsupported_param(&request) {
-        let text = format!("`{param}` cannot be honoured when several models write one answer");
-        return Err(Fault::new(Code::InvalidRequest, text).at(param));
-    }
+    loopers::check_request(&request)?;
     let names: Vec<ModelId> = candidates.iter().map(|c| c.model.clone()).collect();
     let invalid =
         |fault: &dyn std::fmt::Display| Fault::new(Code::InvalidRequest, fault.to_string()).at("plugins");
@@ -152,8 +182,8 @@ fn fusion(
     known_models(mom, &settings)?;
     let removed = constrain_panel(mom, &request, &mut settings)?;
     let plan = FusionPlan::from_settings(&settings, &settings.panel).map_err(|fault| invalid(&fault))?;
-    let kind = WorkKind::Fusion(Box::new(plan));
-    Ok(Work { kind, request, headers: Vec::new(), candidates, removed })
+    let kind = WorkKind::Looper(LooperPlan::Fusion(Box::new(plan)));
+    Ok(Work::of(kind, request, candidates, removed))
 }
 
 /// Every member and the judge must be a concrete model: no auto name, no slug, no stranger (DESIGN.md §5.3).

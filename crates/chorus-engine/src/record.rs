@@ -1,11 +1,12 @@
 //! The run record of a request, drafted as its life goes on and finished whatever way it ends.
 
+use crate::budget::Budget;
 use crate::fault::Code;
 use crate::ledger::{Attempt, AttemptEnd, Ledger};
+use crate::loopers::{self, Ended};
 use crate::mom::Mom;
 use crate::plan::Work;
 use crate::route::{Choice, Routed};
-use chorus_collab::fusion::FusionTrace;
 use chorus_collab::{CallRole, FaultKind};
 use chorus_policy::{AbsentReason, NodeType, Observation, ProofNode, Truth};
 use chorus_spec::Spec;
@@ -33,6 +34,7 @@ pub(crate) enum Ending {
 pub(crate) struct Draft {
     record: RunRecord,
     routed: Option<Arc<Routed>>,
+    budget: Option<(Arc<Budget>, Ended)>,
 }
 
 impl Draft {
@@ -41,6 +43,7 @@ impl Draft {
     pub(crate) fn new(id: &str, spec: &Spec, request: &ChatRequest, since_1970: Duration) -> Self {
         Self {
             routed: None,
+            budget: None,
             record: RunRecord {
                 id: RunId::parse(id).unwrap_or_default(),
                 started_at_ms: millis(since_1970),
@@ -90,17 +93,20 @@ impl Draft {
         self.record.checks.extend(removed);
     }
 
-    /// What the Fusion looper did; answers' texts stay out of the record.
-    pub(crate) fn fused(&mut self, trace: &FusionTrace) {
-        let mut bare = trace.shown(false, false);
-        bare.failed_models.clear();
-        if let Ok(value) = serde_json::to_value(&bare) {
-            self.record.traces.insert("fusion".to_owned(), value);
-        }
-        let words = trace.degraded_by.iter().filter_map(|d| serde_json::to_value(d).ok());
-        self.record
-            .degraded
-            .extend(words.map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned)));
+    /// What a looper did, by its name; answers' texts stay out of the record.
+    pub(crate) fn looped(&mut self, looper: &str, trace: Option<serde_json::Value>, degraded: Vec<String>) {
+        self.record.traces.extend(trace.map(|trace| (looper.to_owned(), trace)));
+        self.record.degraded.extend(degraded);
+    }
+
+    /// What may be spent, and whether it was; the account is made at the end, when all is settled.
+    pub(crate) fn budget(&mut self, budget: Arc<Budget>, ended: Ended) {
+        self.budget = Some((budget, ended));
+    }
+
+    /// What was given up on the way.
+    pub(crate) fn degraded(&mut self, why: Option<String>) {
+        self.record.degraded.extend(why);
     }
 
     /// The whole record.
@@ -114,6 +120,9 @@ impl Draft {
     ) -> RunRecord {
         if let Some(routed) = self.routed.take() {
             self.write_route(mom, &routed);
+        }
+        if let Some((budget, ended)) = self.budget.take() {
+            self.record.traces.insert("budget".to_owned(), loopers::account(&budget, ledger, ended));
         }
         let attempts = ledger.attempts();
         let (usage, cost) = ledger.total();
@@ -208,6 +217,11 @@ fn call(attempt: &Attempt) -> CallRecord {
 fn role_word(role: CallRole) -> &'static str {
     match role {
         CallRole::Direct => "direct",
+        CallRole::Attempt => "attempt",
+        CallRole::Verifier => "verifier",
+        CallRole::Rater => "rater",
+        CallRole::Planner => "planner",
+        CallRole::Worker => "worker",
         CallRole::Panel => "panel",
         CallRole::Judge => "judge",
         CallRole::Synthesis => "synthesis",

@@ -6,12 +6,10 @@ use crate::fault::{Code, Fault};
 use crate::identity::{Identity, identify};
 use crate::mom::Mom;
 use crate::overlay;
-use crate::served::{Decided, Depth};
+use crate::served::{Asked, Decided, Depth};
 use chorus_collab::fusion::FusionOverlay;
 use chorus_policy::Scope;
-use chorus_spec::{Algorithm, Decision, ModelId, Recipe};
-use chorus_wire::ChatRequest;
-use std::sync::Arc;
+use chorus_spec::{Decision, LooperKind, ModelId, Recipe};
 
 /// A request whose way is known.
 #[derive(Debug)]
@@ -84,10 +82,10 @@ impl Routed {
 /// Routes a request.
 ///
 /// # Errors
-/// An unknown model, a malformed Fusion plugin, or a Fusion slug where no Fusion decision can serve.
-pub async fn route(mom: &Mom, request: &Arc<ChatRequest>, depth: Depth) -> Result<Routed, Fault> {
-    let overlay = overlay::of(request)?;
-    match identify(&mom.spec, request.model())? {
+/// An unknown model, a malformed Fusion plugin, or a looper's slug where no decision of that looper can serve.
+pub async fn route(mom: &Mom, asked: &Asked, depth: Depth) -> Result<Routed, Fault> {
+    let overlay = overlay::of(&asked.request)?;
+    match identify(&mom.spec, asked.request.model())? {
         Identity::Model(model) => Ok(Routed {
             recipe: None,
             decided: None,
@@ -96,20 +94,20 @@ pub async fn route(mom: &Mom, request: &Arc<ChatRequest>, depth: Depth) -> Resul
             warnings: unused(overlay.as_ref(), "a concrete model was asked for"),
             overlay: None,
         }),
-        Identity::Recipe(at) => by_recipe(mom, at, request, depth, overlay).await,
-        Identity::Fusion => by_fusion(mom, request, depth, overlay).await,
+        Identity::Recipe(at) => by_recipe(mom, at, asked, depth, overlay).await,
+        Identity::Looper(kind) => by_looper(mom, kind, asked, depth, overlay).await,
     }
 }
 
 async fn by_recipe(
     mom: &Mom,
     at: usize,
-    request: &Arc<ChatRequest>,
+    asked: &Asked,
     depth: Depth,
     overlay: Option<FusionOverlay>,
 ) -> Result<Routed, Fault> {
     let served = mom.recipe(at)?;
-    let decided = served.decide(request, &Scope::All, depth).await?;
+    let decided = served.decide(asked, &Scope::All, depth).await?;
     let (choice, reason) = match (&decided.verdict.blocked, &decided.verdict.winner) {
         (Some(blocked), _) => {
             (Choice::Nobody(blocked_fault(blocked)), "a signal is not supported yet".to_owned())
@@ -117,7 +115,7 @@ async fn by_recipe(
         (None, Some(won)) => (Choice::Decision(won.decision), format!("the decision `{}` matched", won.name)),
         (None, None) => nothing_matched(mom, &served.recipe),
     };
-    let fusion = matches!(&choice, Choice::Decision(at) if is_fusion(&served.recipe, *at));
+    let fusion = matches!(&choice, Choice::Decision(at) if is_of(&served.recipe, *at, LooperKind::Fusion));
     let (overlay, warnings) = match overlay {
         Some(overlay) if fusion => (Some(overlay), Vec::new()),
         other => (None, unused(other.as_ref(), "the decision that won is not a Fusion decision")),
@@ -125,40 +123,63 @@ async fn by_recipe(
     Ok(Routed { recipe: Some(at), decided: Some(decided), choice, reason, overlay, warnings })
 }
 
-/// The Fusion slug: a Fusion decision that matches, else the request's own panel, else the first-ranked Fusion
-/// decision, else a clear refusal. Source: contract §2.1.
-async fn by_fusion(
+/// A looper's slug: a decision of that looper that matches, else (of Fusion) the request's own panel, else the
+/// first-ranked decision of that looper, else a clear refusal. Source: contract §2.1.
+async fn by_looper(
     mom: &Mom,
-    request: &Arc<ChatRequest>,
+    kind: LooperKind,
+    asked: &Asked,
     depth: Depth,
     overlay: Option<FusionOverlay>,
 ) -> Result<Routed, Fault> {
     let served = mom.recipe(0)?;
-    let fusions: Vec<usize> =
-        (0..served.recipe.decisions.len()).filter(|at| is_fusion(&served.recipe, *at)).collect();
-    let decided = served.decide(request, &Scope::Only(fusions.clone()), depth).await?;
+    let fit: Vec<usize> =
+        (0..served.recipe.decisions.len()).filter(|at| is_of(&served.recipe, *at, kind)).collect();
+    let decided = served.decide(asked, &Scope::Only(fit.clone()), depth).await?;
+    let (overlay, warnings) = match overlay {
+        Some(own) if kind != LooperKind::Fusion => (None, unused(Some(&own), "another looper was asked for")),
+        overlay => (overlay, Vec::new()),
+    };
     let own_panel =
         overlay.as_ref().is_some_and(|own| own.panel.as_ref().is_some_and(|panel| !panel.is_empty()));
-    let first_ranked = fusions.iter().copied().max_by_key(|at| rank(&served.recipe, *at));
+    let first_ranked = fit.iter().copied().max_by_key(|at| rank(&served.recipe, *at));
+    let name = title(kind);
     let (choice, reason) = match (&decided.verdict.winner, first_ranked) {
         (Some(won), _) => {
-            (Choice::Decision(won.decision), format!("the Fusion decision `{}` matched", won.name))
+            (Choice::Decision(won.decision), format!("the {name} decision `{}` matched", won.name))
         }
         (None, _) if own_panel => (Choice::RequestPanel, "the request brings its own panel".to_owned()),
         (None, Some(at)) => (
             Choice::Decision(at),
-            "no Fusion decision matched; the one of highest priority answers a direct request".to_owned(),
+            format!("no {name} decision matched; the one of highest priority answers a direct request"),
         ),
-        (None, None) => {
-            let text = format!(
-                "no eligible Fusion decision for the model `{}`: the policy has none, and the request brings no panel \
-                 (plugins: [{{\"id\": \"fusion\", \"analysis_models\": […]}}])",
-                request.model()
-            );
-            return Err(Fault::new(Code::NoFusionDecision, text).at("model"));
-        }
+        (None, None) => return Err(no_decision(kind, asked.request.model())),
     };
-    Ok(Routed { recipe: Some(0), decided: Some(decided), choice, reason, overlay, warnings: Vec::new() })
+    Ok(Routed { recipe: Some(0), decided: Some(decided), choice, reason, overlay, warnings })
+}
+
+fn no_decision(kind: LooperKind, model: &str) -> Fault {
+    let name = title(kind);
+    if kind == LooperKind::Fusion {
+        let text = format!(
+            "no eligible Fusion decision for the model `{model}`: the policy has none, and the request brings no panel \
+             (plugins: [{{\"id\": \"fusion\", \"analysis_models\": […]}}])"
+        );
+        return Fault::new(Code::NoFusionDecision, text).at("model");
+    }
+    let text = format!("no eligible {name} decision for the model `{model}`: the policy has none");
+    Fault::new(Code::NoLooperDecision, text).at("model")
+}
+
+/// The looper's name as people write it.
+fn title(kind: LooperKind) -> &'static str {
+    match kind {
+        LooperKind::Confidence => "Confidence",
+        LooperKind::Ratings => "Ratings",
+        LooperKind::ReMoM => "ReMoM",
+        LooperKind::Fusion => "Fusion",
+        LooperKind::Workflows => "Workflows",
+    }
 }
 
 fn nothing_matched(mom: &Mom, recipe: &Recipe) -> (Choice, String) {
@@ -184,8 +205,8 @@ fn blocked_fault(blocked: &chorus_policy::Blocked) -> Fault {
     Fault::new(Code::NotSupported, text)
 }
 
-fn is_fusion(recipe: &Recipe, at: usize) -> bool {
-    recipe.decisions.get(at).is_some_and(|d| matches!(d.algorithm, Algorithm::Fusion(_)))
+fn is_of(recipe: &Recipe, at: usize, kind: LooperKind) -> bool {
+    recipe.decisions.get(at).is_some_and(|d| d.algorithm.looper() == Some(kind))
 }
 
 /// Priority, then the earlier one.

@@ -1,12 +1,17 @@
 //! One request as seen from a door: what goes in, and the parts that come out, in order.
 //!
-//! The work itself happens in a task of its own ([`crate::life`]); dropping a [`Run`] cancels it, and every model call
-//! with it. The door never waits for the record.
+//! Whoever waits for the next part does the work ([`crate::life`]), so that a request wakes no thread besides its own.
+//! Dropping a [`Run`] cancels the work, and every model call with it; what is left of it then, the record, is written
+//! in a task of its own, and the door never waits for it.
 
 use crate::fault::{Code, Fault};
 use chorus_policy::Verdict;
+use chorus_signals::Caller;
+use chorus_spec::{BudgetSettings, Retention};
 use chorus_wire::{ChatReply, ChatRequest, Chunk, Usage};
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 /// A request at the door.
@@ -14,8 +19,20 @@ use tokio::sync::mpsc;
 pub struct Inbound {
     /// The request.
     pub request: ChatRequest,
-    /// Whether the requester wants progress of the panel as [`Part::Progress`].
+    /// Whether the requester wants progress of a looper as [`Part::Progress`].
     pub progress: bool,
+    /// What the requester allows to be spent; it can only lower what the policy and the operator allow.
+    pub budget: BudgetSettings,
+    /// Who makes it, where somebody vouches for that; a client's own word is nothing.
+    pub caller: Option<Arc<Caller>>,
+}
+
+impl Inbound {
+    /// A request of nobody known, without progress and without a budget of its own.
+    #[must_use]
+    pub fn of(request: ChatRequest) -> Self {
+        Self { request, progress: false, budget: BudgetSettings::default(), caller: None }
+    }
 }
 
 /// A request being worked on.
@@ -27,6 +44,43 @@ pub struct Run {
     pub created: u64,
     pub(crate) parts: mpsc::Receiver<Part>,
     pub(crate) shared: Arc<Shared>,
+    pub(crate) work: Work,
+}
+
+/// What makes the parts; once dropped, it goes on in a task until its end.
+pub(crate) struct Work {
+    future: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    runtime: Handle,
+}
+
+impl Work {
+    /// Must be called on a thread of the runtime.
+    pub(crate) fn new(future: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self { future: Some(Box::pin(future)), runtime: Handle::current() }
+    }
+
+    /// Works for as long as there is work; then waits for ever.
+    async fn go_on(&mut self) {
+        if let Some(future) = &mut self.future {
+            future.await;
+            self.future = None;
+        }
+        std::future::pending::<()>().await;
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if let Some(future) = self.future.take() {
+            self.runtime.spawn(future);
+        }
+    }
+}
+
+impl std::fmt::Debug for Work {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Work").field("done", &self.future.is_none()).finish_non_exhaustive()
+    }
 }
 
 /// What a run and its life tell each other without waking anybody.
@@ -39,9 +93,13 @@ pub(crate) struct Shared {
 }
 
 impl Run {
-    /// The next part; `None` after the last.
+    /// The next part; `None` after the last. Work goes on only while somebody waits here.
     pub async fn next(&mut self) -> Option<Part> {
-        self.parts.recv().await
+        tokio::select! {
+            biased;
+            () = self.work.go_on() => None,
+            part = self.parts.recv() => part,
+        }
     }
 
     /// The route, once it is known; it is before any part but a fault comes.
@@ -122,6 +180,8 @@ pub struct RouteHead {
     pub warnings: Vec<String>,
     /// Whether a model was told to reason.
     pub reasoning: bool,
+    /// What the client is told about keeping the conversation where it is.
+    pub retention: Option<Retention>,
     /// The verdict, when decisions were looked at.
     pub verdict: Option<Arc<Verdict>>,
 }
@@ -141,24 +201,76 @@ pub struct AnswerHead {
     pub usage: Usage,
 }
 
-/// What a looper is doing, for a terminal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a looper is doing, for whoever watches.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
 pub enum Progress {
-    /// The panel starts.
-    PanelStarted(Vec<String>),
+    /// Members are asked, all at once.
+    RoundStarted {
+        /// From 1.
+        round: usize,
+        /// Rounds in all, the last one included.
+        rounds: usize,
+        /// One model a seat.
+        seats: Vec<String>,
+    },
     /// A member answered (`None`) or failed (the reason).
     MemberDone {
-        /// Its seat.
+        /// Its seat, from 0.
         seat: usize,
         /// Who.
         model: String,
         /// Why it failed, if it did.
+        #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<String>,
         /// How long it took.
         millis: u64,
     },
+    /// The round is over.
+    RoundFinished {
+        /// From 1.
+        round: usize,
+        /// Usable answers.
+        usable: usize,
+        /// Seats asked.
+        seats: usize,
+    },
     /// The judge starts.
-    JudgeStarted(String),
+    JudgeStarted {
+        /// Who.
+        model: String,
+    },
+    /// The judge is done.
+    JudgeFinished {
+        /// Whether there is an analysis.
+        analysed: bool,
+        /// Points on which members contradict each other.
+        disagreements: usize,
+    },
+    /// One model was tried and its answer measured.
+    Tried {
+        /// Who.
+        model: String,
+        /// In 0..=1; `None` when there was no evidence.
+        confidence: Option<f64>,
+        /// Whether its answer is the answer.
+        accepted: bool,
+    },
+    /// A plan stands.
+    Planned {
+        /// Its steps.
+        steps: usize,
+    },
+    /// A step of a plan begins.
+    StepStarted {
+        /// Its id.
+        step: String,
+        /// One model a worker.
+        workers: Vec<String>,
+    },
     /// The writer starts.
-    SynthesisStarted(String),
+    SynthesisStarted {
+        /// Who.
+        model: String,
+    },
 }

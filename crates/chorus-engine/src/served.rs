@@ -6,10 +6,11 @@
 //! **Invariant:** a signal that the winner does not depend on is never computed for a live request.
 
 use crate::fault::{Code, Fault};
-use chorus_policy::{Ask, Evidence, Policy, Progress, Scope, Verdict};
-use chorus_signals::{Extractor, SharedPass, Subject, Timing};
-use chorus_spec::{Global, Recipe};
+use chorus_policy::{Ask, Evidence, Observation, Policy, Progress, Scope, Verdict};
+use chorus_signals::{Caller, Equipment, Extractor, KnowledgeUse, SharedPass, Subject, Timing};
+use chorus_spec::{Global, Recipe, SignalKey};
 use chorus_wire::ChatRequest;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
@@ -37,6 +38,15 @@ pub enum Depth {
     Everything,
 }
 
+/// A request, and who makes it.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The request.
+    pub request: Arc<ChatRequest>,
+    /// The caller, where somebody vouches for one.
+    pub caller: Option<Arc<Caller>>,
+}
+
 /// A verdict and what it rests on.
 #[derive(Debug)]
 pub struct Decided {
@@ -56,10 +66,10 @@ impl ServedRecipe {
     pub fn prepare(
         recipe: &Recipe,
         global: &Global,
-        encoder: Option<Arc<dyn chorus_infer::TextEncoder>>,
+        equipment: Equipment,
         encoder_gate: Arc<Semaphore>,
     ) -> Result<Self, chorus_signals::PrepareFault> {
-        let extractor = Extractor::prepare(recipe, global, encoder)?;
+        let extractor = Extractor::prepare_with(recipe, global, equipment)?;
         // At start, so that no request waits for the examples of learned signals.
         extractor.warm();
         Ok(Self {
@@ -70,16 +80,35 @@ impl ServedRecipe {
         })
     }
 
+    /// Where the recipe's knowledge bases came from.
+    #[must_use]
+    pub fn knowledge(&self) -> Vec<KnowledgeUse> {
+        self.extractor.knowledge().to_vec()
+    }
+
+    /// The models whose vocabularies count tokens; none where tokens are estimated.
+    #[must_use]
+    pub fn counters(&self) -> Vec<String> {
+        self.extractor.counters().to_vec()
+    }
+
+    /// The cosine behind each observation whose raw value is on the scale of configuration files.
+    #[must_use]
+    pub fn cosines(&self, evidence: &Evidence) -> BTreeMap<SignalKey, f64> {
+        let cosine = |(key, seen): (&SignalKey, &Observation)| match seen {
+            Observation::Matched { raw: Some(raw), .. } | Observation::Unmatched { raw: Some(raw) } => {
+                self.extractor.cosine(key.family, *raw).map(|cosine| (key.clone(), cosine))
+            }
+            _ => None,
+        };
+        evidence.iter().filter_map(cosine).collect()
+    }
+
     /// Decides about a request.
     ///
     /// # Errors
     /// [`Code::Internal`] when signals and policy do not come to an end.
-    pub async fn decide(
-        &self,
-        request: &Arc<ChatRequest>,
-        scope: &Scope,
-        depth: Depth,
-    ) -> Result<Decided, Fault> {
+    pub async fn decide(&self, asked: &Asked, scope: &Scope, depth: Depth) -> Result<Decided, Fault> {
         let mut found = Found::default();
         for _ in 0..MAX_ROUNDS {
             let progress = match depth {
@@ -91,25 +120,20 @@ impl ServedRecipe {
                     let verdict = Arc::from(verdict);
                     return Ok(Decided { verdict, evidence: found.evidence, timings: found.timings });
                 }
-                Progress::Need(asks) => found = self.extract(asks, request, found).await?,
+                Progress::Need(asks) => found = self.extract(asks, asked, found).await?,
             }
         }
         Err(Fault::new(Code::Internal, "the signals of this request did not come to an end"))
     }
 
-    async fn extract(
-        &self,
-        asks: Vec<Ask>,
-        request: &Arc<ChatRequest>,
-        found: Found,
-    ) -> Result<Found, Fault> {
+    async fn extract(&self, asks: Vec<Ask>, asked: &Asked, found: Found) -> Result<Found, Fault> {
         if asks.iter().all(|ask| chorus_signals::cost(ask.family) < ENCODER_COST) {
-            return Ok(found.extended(&self.extractor, &asks, request));
+            return Ok(found.extended(&self.extractor, &asks, asked));
         }
         // One pass a core at a time: encoders that share a core only make each other late.
         let _permit = self.encoder_gate.acquire().await;
-        let (extractor, request) = (Arc::clone(&self.extractor), Arc::clone(request));
-        let work = tokio::task::spawn_blocking(move || found.extended(&extractor, &asks, &request));
+        let (extractor, asked) = (Arc::clone(&self.extractor), asked.clone());
+        let work = tokio::task::spawn_blocking(move || found.extended(&extractor, &asks, &asked));
         work.await.map_err(|_| Fault::new(Code::Internal, "a signal failed badly; see the log"))
     }
 }
@@ -123,8 +147,8 @@ struct Found {
 }
 
 impl Found {
-    fn extended(mut self, extractor: &Extractor, asks: &[Ask], request: &ChatRequest) -> Self {
-        let subject = Subject::of(request);
+    fn extended(mut self, extractor: &Extractor, asks: &[Ask], asked: &Asked) -> Self {
+        let subject = Subject::of(&asked.request).with_caller(asked.caller.as_deref());
         self.timings.extend(extractor.extract(asks, &subject, &mut self.pass, &mut self.evidence));
         self
     }

@@ -6,12 +6,15 @@
 //! The file is safetensors: `weight` (labels × dimension) and `bias` (labels), 32-bit floats, and one metadata
 //! entry `head`, a JSON object with labels, temperature and digests.
 
+mod built_in;
+
 use std::collections::HashMap;
-use std::sync::OnceLock;
 
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
+
+pub use built_in::{Heads, for_encoder, of_default};
 
 /// The metadata entry that holds a [`HeadCard`].
 const CARD_KEY: &str = "head";
@@ -153,41 +156,6 @@ fn softmax(mut logits: Vec<f32>) -> Vec<f32> {
     let total: f32 = logits.iter().sum();
     logits.iter_mut().for_each(|logit| *logit /= total);
     logits
-}
-
-/// The built-in domain head: the 14 categories of MMLU-Pro.
-#[must_use]
-pub fn domain() -> Option<&'static Head> {
-    static HEAD: OnceLock<Option<Head>> = OnceLock::new();
-    HEAD.get_or_init(|| Head::parse(include_bytes!("../heads/domain.safetensors")).ok()).as_ref()
-}
-
-/// The built-in complexity head: `easy` and `hard`.
-#[must_use]
-pub fn complexity() -> Option<&'static Head> {
-    static HEAD: OnceLock<Option<Head>> = OnceLock::new();
-    HEAD.get_or_init(|| Head::parse(include_bytes!("../heads/complexity.safetensors")).ok()).as_ref()
-}
-
-/// The built-in fact check head: `no_fact_check_needed` and `needs_fact_check`, over [`crate::lexical::join`]ed vectors.
-#[must_use]
-pub fn fact_check() -> Option<&'static Head> {
-    static HEAD: OnceLock<Option<Head>> = OnceLock::new();
-    HEAD.get_or_init(|| Head::parse(include_bytes!("../heads/fact_check.safetensors")).ok()).as_ref()
-}
-
-/// The built-in user feedback head: `none` and four kinds of feedback, over [`crate::lexical::join`]ed vectors.
-#[must_use]
-pub fn user_feedback() -> Option<&'static Head> {
-    static HEAD: OnceLock<Option<Head>> = OnceLock::new();
-    HEAD.get_or_init(|| Head::parse(include_bytes!("../heads/user_feedback.safetensors")).ok()).as_ref()
-}
-
-/// The built-in modality head: `AR`, `DIFFUSION` and `BOTH`, over [`crate::lexical::join`]ed vectors.
-#[must_use]
-pub fn modality() -> Option<&'static Head> {
-    static HEAD: OnceLock<Option<Head>> = OnceLock::new();
-    HEAD.get_or_init(|| Head::parse(include_bytes!("../heads/modality.safetensors")).ok()).as_ref()
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@
 //! `alone` (features), 16-bit floats, and one metadata entry `head`, a JSON object with labels and digests.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
 
 use half::f16;
 use safetensors::tensor::TensorView;
@@ -170,13 +169,6 @@ fn product(weights: &[f32], features: &[(u32, f32)]) -> f32 {
 
 fn sigmoid(logit: f64) -> f64 {
     1.0 / (1.0 + (-logit).exp())
-}
-
-/// The built-in injection head: the probability that a text tries to take over the model.
-#[must_use]
-pub fn injection() -> Option<&'static MixedHead> {
-    static HEAD: OnceLock<Option<MixedHead>> = OnceLock::new();
-    HEAD.get_or_init(|| MixedHead::parse(include_bytes!("../heads/injection.safetensors")).ok()).as_ref()
 }
 
 #[cfg(test)]

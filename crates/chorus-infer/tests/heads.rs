@@ -26,7 +26,7 @@ fn best<'a>(head: &'a Head, embedding: &[f32]) -> &'a str {
 
 #[test]
 fn the_built_in_heads_fit_one_encoder() {
-    let (domain, complexity) = (heads::domain().unwrap(), heads::complexity().unwrap());
+    let (domain, complexity) = (heads::of_default().domain.unwrap(), heads::of_default().complexity.unwrap());
     assert_eq!(domain.labels().len(), 14);
     assert_eq!(complexity.labels(), ["easy", "hard"]);
     assert_eq!(domain.encoder_digest(), complexity.encoder_digest());
@@ -35,14 +35,14 @@ fn the_built_in_heads_fit_one_encoder() {
 
 #[test]
 fn the_heads_that_see_words_fit_the_same_encoder() {
-    let encoder = heads::domain().unwrap().encoder_digest();
+    let encoder = heads::of_default().domain.unwrap().encoder_digest();
     let labels: [(&Head, &[&str]); 3] = [
-        (heads::fact_check().unwrap(), &["no_fact_check_needed", "needs_fact_check"]),
+        (heads::of_default().fact_check.unwrap(), &["no_fact_check_needed", "needs_fact_check"]),
         (
-            heads::user_feedback().unwrap(),
+            heads::of_default().user_feedback.unwrap(),
             &["none", "need_clarification", "satisfied", "want_different", "wrong_answer"],
         ),
-        (heads::modality().unwrap(), &["AR", "DIFFUSION", "BOTH"]),
+        (heads::of_default().modality.unwrap(), &["AR", "DIFFUSION", "BOTH"]),
     ];
     for (head, labels) in labels {
         assert_eq!(head.labels(), labels);
@@ -53,7 +53,7 @@ fn the_heads_that_see_words_fit_the_same_encoder() {
 
 #[test]
 fn the_domain_head_knows_golden_vectors() {
-    let head = heads::domain().unwrap();
+    let head = heads::of_default().domain.unwrap();
     for line in GOLDEN.lines() {
         let fields: Vec<&str> = line.split('\t').collect();
         let vector: Vec<f32> =
@@ -74,7 +74,7 @@ const D13: [&str; 3] = [
 #[test]
 #[ignore = "needs model files"]
 fn d13_hard_prompts_without_trigger_words_are_not_easy() {
-    let head = heads::complexity().unwrap();
+    let head = heads::of_default().complexity.unwrap();
     let vectors = real_encoder().encode(&D13).unwrap();
     for (text, vector) in D13.iter().zip(&vectors) {
         let hard = head.probabilities(vector)[1];
@@ -93,7 +93,7 @@ fn real_encoder() -> MiniLm {
 #[ignore = "needs model files"]
 fn short_everyday_questions_find_their_domain() {
     let encoder = real_encoder();
-    let head = heads::domain().unwrap();
+    let head = heads::of_default().domain.unwrap();
     assert_eq!(encoder.digest(), head.encoder_digest());
     let plants = encoder.encode(&["What process do plants use to turn sunlight into energy?"]).unwrap();
     assert_eq!(best(head, &plants[0]), "biology");

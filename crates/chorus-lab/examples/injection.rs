@@ -12,7 +12,6 @@ use std::process::ExitCode;
 
 use chorus_infer::encoder;
 use chorus_infer::store::{Catalog, ModelStore};
-use chorus_infer::{TextEncoder, heads};
 use chorus_lab::{CachedEncoder, EvalInjection, InjectionReport, TrainInjection};
 
 type Fault = Box<dyn std::error::Error>;
@@ -48,11 +47,7 @@ fn run(arguments: &[String]) -> Result<InjectionReport, Fault> {
                 None => run.run(&encoder, &mut progress)?,
             })
         }
-        ("eval", []) => {
-            let built_in = heads::for_encoder(encoder.digest()).and_then(|heads| heads.injection);
-            let head = built_in.ok_or("no injection head is built in for this encoder")?;
-            Ok(EvalInjection { data_dir: data.into() }.run(head, &encoder, &mut progress)?)
-        }
+        ("eval", []) => Ok(EvalInjection { data_dir: data.into() }.run(&encoder, &mut progress)?),
         _ => Err("expected `train` with OUT, or `eval` without".into()),
     }
 }

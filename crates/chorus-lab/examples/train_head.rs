@@ -1,8 +1,9 @@
-//! Trains a head: `train_head TASK ENCODER DATA MODELS OUT [VECTORS]`.
+//! Trains a head: `train_head TASK ENCODER DATA MODELS OUT [VECTORS [LONGEST]]`.
 //!
 //! `TASK` is domain, complexity, fact_check, user_feedback or modality; `ENCODER` is the catalog's name of an encoder that
 //! the model store in the folder `MODELS` holds; `DATA` holds `outcomes/`, `intents/` and `tasks/`; `OUT` gets the head and
-//! its card; `VECTORS` is a file that keeps vectors between runs. It knows the lab's public functions only. Invariant: it
+//! its card; `VECTORS` is a file that keeps vectors between runs; `LONGEST` is the
+//! length in bytes of the longest text that is learnt. It knows the lab's public functions only. Invariant: it
 //! writes nothing but `OUT`, `VECTORS` and the converted encoder in `MODELS`.
 
 #![expect(clippy::print_stderr, reason = "an example speaks to the terminal")]
@@ -39,14 +40,15 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[String]) -> Result<Report, Fault> {
     let [task, name, data, models, out, rest @ ..] = arguments else {
-        return Err("usage: train_head TASK ENCODER DATA MODELS OUT [VECTORS]".into());
+        return Err("usage: train_head TASK ENCODER DATA MODELS OUT [VECTORS [LONGEST]]".into());
     };
     let task = Task::ALL
         .into_iter()
         .find(|known| known.name() == task)
         .ok_or_else(|| format!("no task {task}: {}", Task::ALL.map(Task::name).join(", ")))?;
     let encoder = encoder::open(&ModelStore::open(PathBuf::from(models), Catalog::builtin()), name)?;
-    let run = TrainHead { task, data_dir: data.into(), out_dir: out.into() };
+    let longest_bytes = rest.get(1).map(|bytes| bytes.parse()).transpose()?;
+    let run = TrainHead { task, data_dir: data.into(), longest_bytes, out_dir: out.into() };
     let mut progress = |line: &str| eprintln!("{line}");
     let report = match rest.first() {
         Some(vectors) => run.run(&CachedEncoder::open(&encoder, vectors.as_ref())?, &mut progress)?,

@@ -4,14 +4,15 @@
 
 use std::fmt::Write;
 
-use crate::report::{EvaluatedSet, Report};
-use crate::task::Task;
+use crate::report::{EvaluatedSet, PhraseFigures, Report};
+use crate::train::TrainHead;
 
 /// A smaller set has no confusion table: its figures say all there is.
 const CONFUSION_FROM: usize = 40;
 
 /// The card's text.
-pub(crate) fn write(task: Task, report: &Report) -> String {
+pub(crate) fn write(run: &TrainHead, report: &Report) -> String {
+    let task = run.task;
     let mut text = format!(
         "# Head: {}\n\n{}\n\n\
          | | |\n|---|---|\n\
@@ -26,8 +27,17 @@ pub(crate) fn write(task: Task, report: &Report) -> String {
         report.penalty,
         report.head.card().temperature,
     );
-    text.push_str("Repeat with `cargo run --release -p chorus-lab --example train_head -- ");
-    let _ = write!(text, "{} DATA MODELS OUT`.\n\n## Measured\n\n", task.name());
+    let longest = run.longest_bytes.map_or_else(String::new, |bytes| format!(" --longest {bytes}"));
+    let _ = write!(
+        text,
+        "Repeat with `chorus lab train-head {} --encoder ENCODER --data DATA --out OUT{longest}`",
+        task.name()
+    );
+    let _ = match run.longest_bytes {
+        Some(bytes) => write!(text, ": longer texts than of {bytes} bytes were measured and not learnt."),
+        None => write!(text, "."),
+    };
+    text.push_str("\n\n## Measured\n\n");
     text.push_str(
         "| set | examples | top-1 | macro-F1 | calibration error | AUROC |\n|---|---|---|---|---|---|\n",
     );
@@ -49,18 +59,32 @@ pub(crate) fn write(task: Task, report: &Report) -> String {
 
 /// What a signal would report at its threshold.
 fn reported(text: &mut String, report: &Report) {
-    let rows: Vec<_> =
-        report.sets.iter().filter_map(|set| Some((&set.name, set.reported.as_ref()?))).collect();
+    let rows: Vec<_> = report.sets.iter().filter_map(|set| Some((set, set.reported.as_ref()?))).collect();
     let Some((_, first)) = rows.first() else {
         return;
     };
-    let _ = write!(
-        text,
-        "\n## Reported at a probability of {}\n\n| set | precision | recall |\n|---|---|---|\n",
-        first.threshold
-    );
-    for (name, reported) in rows {
-        let _ = writeln!(text, "| {name} | {:.3} | {:.3} |", reported.precision, reported.recall);
+    let _ = write!(text, "\n## Reported at a probability of {}\n\n", first.threshold);
+    if let Some(PhraseFigures { right, wrong }) = report.phrases {
+        let _ = write!(
+            text,
+            "Phrases, which the signal adds, name the kind of {:.1}% of the validation messages that have one, and a \
+             given other kind in {:.2}% of them: {:.0} times less often.\n\n",
+            right * 100.0,
+            wrong * 100.0,
+            right / wrong
+        );
+        text.push_str(
+            "| set | precision | recall | with phrases: precision | recall |\n|---|---|---|---|---|\n",
+        );
+    } else {
+        text.push_str("| set | precision | recall |\n|---|---|---|\n");
+    }
+    for (set, reported) in rows {
+        let _ = write!(text, "| {} | {:.3} | {:.3} |", set.name, reported.precision, reported.recall);
+        if let Some(with) = &set.with_phrases {
+            let _ = write!(text, " {:.3} | {:.3} |", with.precision, with.recall);
+        }
+        text.push('\n');
     }
 }
 

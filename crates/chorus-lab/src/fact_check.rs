@@ -21,16 +21,36 @@ const OWN_TRAIN: &str = include_str!("../data/fact_check_train.tsv");
 const OWN_EVAL: &str = include_str!("../data/fact_check_eval.tsv");
 /// Written after the training text; no line of that was written for it.
 const OWN_LAST: &str = include_str!("../data/fact_check_last.tsv");
+/// Requests to explain and to prove, beside questions of fact that are worded alike; none of it was written for.
+const OWN_EXPLAINING: &str = include_str!("../data/fact_check_explaining.tsv");
 const EVERYDAY_TRAIN: &str = include_str!("../data/everyday_train.tsv");
 
 /// Texts that one template gives at most.
 const DRAWS: usize = 24;
 const OWN_WEIGHT: f32 = 1.5;
 const EVERYDAY_WEIGHT: f32 = 1.5;
+const TASK_WEIGHT: f32 = 0.5;
 const PUBLIC_WEIGHT: f32 = 0.5;
+
+/// Tasks that somebody sets, by category: to compare, design, draft, debug.
+const TASKS_TRAIN: &str = include_str!("../data/tasks_train.tsv");
 
 /// Categories of everyday questions that ask for facts; mathematics does not, and the others mix facts with concepts.
 const KNOWLEDGE: [&str; 3] = ["health", "history", "law"];
+/// Categories whose questions are of concepts when they open with one of [`TEACHING`].
+const CONCEPTS: [&str; 8] = [
+    "biology",
+    "chemistry",
+    "computer science",
+    "economics",
+    "engineering",
+    "philosophy",
+    "physics",
+    "psychology",
+];
+/// How a question opens that asks to be taught a concept, in small letters.
+const TEACHING: [&str; 6] =
+    ["explain ", "how does ", "how do ", "what is the difference ", "what's the difference ", "what is a "];
 /// Tasks of LLMRouter's data whose queries ask for knowledge, and those that are reckoned, written or reasoned.
 const ASKING: [&str; 2] = ["natural_qa", "trivia_qa"];
 const MAKING: [&str; 7] =
@@ -103,18 +123,33 @@ pub(crate) fn split(data: &Path) -> Result<Split, LabFault> {
         }
     }
     for (category, text) in corpus::labelled_lines("everyday_train.tsv", EVERYDAY_TRAIN)? {
-        let label = match category {
-            "math" => NOT_NEEDED,
-            _ if KNOWLEDGE.contains(&category) => NEEDED,
-            _ => continue,
-        };
-        split.train.push(Example { text: text.to_owned(), label, weight: EVERYDAY_WEIGHT });
+        if let Some(label) = everyday(category, text) {
+            split.train.push(Example { text: text.to_owned(), label, weight: EVERYDAY_WEIGHT });
+        }
+    }
+    for (category, text) in corpus::labelled_lines("tasks_train.tsv", TASKS_TRAIN)? {
+        if !KNOWLEDGE.contains(&category) {
+            split.train.push(Example { text: text.to_owned(), label: NOT_NEEDED, weight: TASK_WEIGHT });
+        }
     }
     phrases::learn(&mut split, ("fact_check_train.tsv", OWN_TRAIN), &LABELS, (DRAWS, OWN_WEIGHT))?;
     phrases::hold_out(&mut split, "Own sentences", ("fact_check_eval.tsv", OWN_EVAL), &LABELS)?;
     phrases::hold_out(&mut split, "Own sentences written last", ("fact_check_last.tsv", OWN_LAST), &LABELS)?;
+    let explaining = ("fact_check_explaining.tsv", OWN_EXPLAINING);
+    phrases::hold_out(&mut split, "Own explanations and their like", explaining, &LABELS)?;
     split.held_out.push(("Public questions and tasks, held-out fifth".to_owned(), held_out));
     Ok(split)
+}
+
+/// The class of an everyday question, where its category and its opening say it.
+fn everyday(category: &str, text: &str) -> Option<usize> {
+    let text = text.to_lowercase();
+    let teaching = TEACHING.iter().any(|opening| text.starts_with(opening));
+    match category {
+        "math" => Some(NOT_NEEDED),
+        _ if teaching => CONCEPTS.contains(&category).then_some(NOT_NEEDED),
+        _ => KNOWLEDGE.contains(&category).then_some(NEEDED),
+    }
 }
 
 /// Texts of public datasets with their class; each text once.
@@ -159,6 +194,7 @@ mod tests {
         let learnt = phrases::expand("fact_check_train.tsv", OWN_TRAIN, 400).unwrap();
         let fixture = phrases::lines("fact_check_eval.tsv", OWN_EVAL).unwrap();
         let last = phrases::lines("fact_check_last.tsv", OWN_LAST).unwrap();
+        let explaining = phrases::lines("fact_check_explaining.tsv", OWN_EXPLAINING).unwrap();
         assert!(fixture.len() >= 150);
         for language in ["en", "de", "es", "fr", "pt", "it", "zh", "ja", "ru", "ko", "tr", "pl", "ar", "hi"] {
             for label in LABELS {
@@ -167,9 +203,22 @@ mod tests {
                 assert!(fixture.iter().filter(of).count() >= 2, "{language} {label}");
             }
         }
-        for phrase in fixture.iter().chain(&last) {
+        for phrase in fixture.iter().chain(&last).chain(&explaining) {
             assert!(LABELS.contains(&phrase.label), "{}", phrase.label);
             assert!(learnt.iter().all(|other| other.text != phrase.text), "{}", phrase.text);
+        }
+    }
+
+    #[test]
+    fn a_concept_to_be_taught_is_no_fact_to_be_checked() {
+        for (category, text, want) in [
+            ("law", "When was the code adopted?", Some(NEEDED)),
+            ("law", "Explain what a tort is", None),
+            ("physics", "How does a lens bend light?", Some(NOT_NEEDED)),
+            ("physics", "Who found the electron?", None),
+            ("math", "What is 3 plus 4?", Some(NOT_NEEDED)),
+        ] {
+            assert_eq!(everyday(category, text), want, "{text}");
         }
     }
 

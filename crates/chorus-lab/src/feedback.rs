@@ -9,6 +9,8 @@ use crate::corpus;
 use crate::example::{Example, Split};
 use crate::fault::LabFault;
 use crate::phrases;
+use crate::report::PhraseFigures;
+use chorus_signals::feedback_words;
 
 /// The classes, in the order of probabilities; `none` is a new question, a continuation or anything else.
 pub(crate) const LABELS: [&str; 5] =
@@ -54,6 +56,22 @@ pub(crate) fn split(data: &Path) -> Result<Split, LabFault> {
     Ok(split)
 }
 
+/// How well the signal's phrases tell on their own.
+pub(crate) fn phrase_figures(examples: &[Example]) -> PhraseFigures {
+    let (mut right, mut with_kind, mut wrong, mut chances) = (0_usize, 0_usize, 0_usize, 0_usize);
+    for example in examples {
+        let named = feedback_words::kind(&example.text).map(|kind| kind.label());
+        let label = LABELS.get(example.label).copied();
+        let has_kind = example.label != NONE;
+        with_kind += usize::from(has_kind);
+        right += usize::from(named.is_some() && named == label);
+        wrong += usize::from(named.is_some() && named != label);
+        chances += LABELS.len() - 1 - usize::from(has_kind);
+    }
+    let share = |part: usize, whole: usize| part as f64 / whole.max(1) as f64;
+    PhraseFigures { right: share(right, with_kind), wrong: share(wrong, chances) }
+}
+
 fn learn_question(split: &mut Split, text: &str) {
     split.learn(text, Example { text: text.to_owned(), label: NONE, weight: QUESTION_WEIGHT });
 }
@@ -61,6 +79,19 @@ fn learn_question(split: &mut Split, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn phrases_are_counted_by_whether_they_name_the_label() {
+        let example = |label, text: &str| Example { text: text.to_owned(), label, weight: 1.0 };
+        let figures = phrase_figures(&[
+            example(2, "danke"),
+            example(4, "It rained."),
+            example(NONE, "Danke, und die Donau?"),
+            example(NONE, "Peru?"),
+        ]);
+        // Of two messages with a kind one is named; of 3 + 3 + 4 + 4 chances to name a wrong one, one is taken.
+        assert_eq!(figures, PhraseFigures { right: 0.5, wrong: 1.0 / 14.0 });
+    }
 
     #[test]
     fn own_messages_cover_every_label_in_every_language_and_are_kept_apart() {

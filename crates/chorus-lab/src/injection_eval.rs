@@ -8,8 +8,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use chorus_infer::TextEncoder;
 use chorus_infer::mixed::MixedHead;
+use chorus_infer::{EncodeFault, TextEncoder, heads};
 use chorus_policy::Observation;
 use chorus_signals::jailbreak::Jailbreak;
 use chorus_signals::{SharedPass, Subject};
@@ -37,16 +37,17 @@ pub struct EvalInjection {
 }
 
 impl EvalInjection {
-    /// Measures a head through the signal; `progress` gets a line now and then.
+    /// Measures the encoder's built-in head through the signal; `progress` gets a line now and then.
     ///
     /// # Errors
-    /// [`LabFault`] when a dataset is absent or broken, or the signal could not run.
+    /// [`LabFault`] when a dataset is absent or broken, no head is built in, or the signal could not run.
     pub fn run(
         &self,
-        head: &'static MixedHead,
         encoder: &dyn TextEncoder,
         progress: &mut dyn FnMut(&str),
     ) -> Result<InjectionReport, LabFault> {
+        let head = heads::for_encoder(encoder.digest()).injection;
+        let head = head.ok_or_else(|| EncodeFault("no injection head is built in".to_owned()))?;
         evaluate(&self.data_dir, head, encoder, progress)
     }
 }
@@ -137,9 +138,7 @@ fn score(rule: &Jailbreak, encoder: &dyn TextEncoder, probe: &Probe) -> Result<f
     let request = request(probe);
     match rule.observe(Some(encoder), &Subject::of(&request), &mut SharedPass::new()) {
         Observation::Matched { raw: Some(raw), .. } | Observation::Unmatched { raw: Some(raw) } => Ok(raw),
-        other => {
-            Err(LabFault::Encode(chorus_infer::EncodeFault(format!("the signal did not run: {other:?}"))))
-        }
+        other => Err(LabFault::Encode(EncodeFault(format!("the signal did not run: {other:?}")))),
     }
 }
 

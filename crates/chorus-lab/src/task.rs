@@ -4,15 +4,19 @@
 
 use std::path::Path;
 
-use crate::example::Split;
+use chorus_signals::feedback_words;
+
+use crate::example::{Example, Split};
 use crate::fault::LabFault;
+use crate::report::PhraseFigures;
 use crate::{complexity, domain, fact_check, feedback, modality};
 
 const FACT_CHECK: &str = "\
 Tells whether an answer to a text would state facts that have to be checked: a linear softmax over the encoder's vector \
 and hashed words and letters. Facts are particular ones: names, dates, figures, doses, laws, claims. To teach a concept in \
 general terms, or to prove it, is no matter for a check.\n\nLearnt from our own sentences in fourteen languages, short \
-everyday questions (on health, history and law; mathematics needs no check), and public data: trivia and search questions need checking; \
+everyday questions (on health, history and law; mathematics and questions that ask to be taught a concept of science need \
+no check), tasks that somebody sets, and public data: trivia and search questions need checking; \
 mathematics, code, logic puzzles, small talk, commands to an assistant, and instructions that open with a verb of making \
 do not. The public labels follow from where a text was taken, so they are wrong for some: an instruction to write about \
 a real event counts as making.\n\nOf our own templates, one line in five chose penalty and temperature before all were \
@@ -24,7 +28,7 @@ Tells what a message says of the answer before it: a linear softmax over the enc
 letters.\n\nLearnt from our own messages in fourteen languages, which templates vary, with questions and requests that \
 say nothing of an answer for `none`. There is no public data of this kind under a free licence. The head sees the message \
 alone: whether there was an answer to speak of is for the signal to say. Languages other than English have far fewer \
-phrases.\n\nOf the templates, one line in five chose penalty and temperature before all were fitted. The held-out \
+phrases; the signal adds a table of phrases in sixteen languages to what the head says.\n\nOf the templates, one line in five chose penalty and temperature before all were fitted. The held-out \
 messages were written apart from them, those written last after them.";
 
 const MODALITY: &str = "\
@@ -123,6 +127,19 @@ impl Task {
             Self::FactCheck => Some((0.6, None)),
             Self::UserFeedback => Some((0.7, Some(feedback::NONE))),
         }
+    }
+
+    /// How well the phrases tell that the task's signal adds to the head; none for a signal without.
+    pub(crate) fn phrase_figures(self, examples: &[Example]) -> Option<PhraseFigures> {
+        (self == Self::UserFeedback).then(|| feedback::phrase_figures(examples))
+    }
+
+    /// The probabilities as the signal has them, with its phrases; none for a signal without.
+    pub(crate) fn with_phrases(self, labels: &[String], mut row: Vec<f32>, text: &str) -> Option<Vec<f32>> {
+        (self == Self::UserFeedback).then(|| {
+            feedback_words::weigh(labels, &mut row, text);
+            row
+        })
     }
 
     pub(crate) fn labels(self) -> &'static [&'static str] {

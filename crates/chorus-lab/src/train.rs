@@ -28,6 +28,9 @@ pub struct TrainHead {
     pub task: Task,
     /// Folder of the public datasets: `outcomes/`, `intents/`.
     pub data_dir: PathBuf,
+    /// Bytes of the longest text that is learnt, all when none: most of an encoder's time goes into exam questions that are
+    /// longer than requests. Held-out texts are measured whatever their length.
+    pub longest_bytes: Option<usize>,
     /// Folder that gets `TASK.safetensors` and `TASK.md`.
     pub out_dir: PathBuf,
 }
@@ -58,7 +61,10 @@ impl TrainHead {
     /// # Errors
     /// [`LabFault`] when a dataset is absent or broken, or a file cannot be written.
     pub fn run(&self, encoder: &dyn TextEncoder, progress: &mut dyn FnMut(&str)) -> Result<Report, LabFault> {
-        let split = self.task.split(&self.data_dir)?;
+        let mut split = self.task.split(&self.data_dir)?;
+        for learnt in [&mut split.train, &mut split.validation, &mut split.everyday_validation] {
+            learnt.retain(|example| self.longest_bytes.is_none_or(|longest| example.text.len() <= longest));
+        }
         let report = if self.task.sees_words() {
             self.train(split, &WithFeatures::new(encoder), progress)?
         } else {
@@ -67,7 +73,7 @@ impl TrainHead {
         fs::create_dir_all(&self.out_dir).map_err(|cause| LabFault::file(&self.out_dir, cause))?;
         let files = [
             (format!("{}.safetensors", self.task.name()), report.head.to_bytes()?),
-            (format!("{}.md", self.task.name()), card::write(self.task, &report).into_bytes()),
+            (format!("{}.md", self.task.name()), card::write(self, &report).into_bytes()),
         ];
         for (name, content) in files {
             let path = self.out_dir.join(name);
@@ -89,6 +95,8 @@ impl TrainHead {
             encode(split.validation, "validation", encoder, progress)?,
             encode(split.everyday_validation, "everyday validation", encoder, progress)?,
         ];
+        let [_, everyday] = &kinds;
+        let phrases = self.task.phrase_figures(&everyday.examples);
         let balance = class_weights(&train.examples, labels)?;
         let (penalty, temperature) = choose(self.task.penalties(), &train, &kinds, &balance, progress);
 
@@ -109,7 +117,7 @@ impl TrainHead {
             let set = encode(examples, &name, encoder, progress)?;
             sets.push(evaluate(self.task, name, &set, &head));
         }
-        Ok(Report { head, trained_on: train.examples.len(), penalty, sets })
+        Ok(Report { head, trained_on: train.examples.len(), penalty, sets, phrases })
     }
 }
 
@@ -194,7 +202,13 @@ fn evaluate(task: Task, name: String, set: &Encoded, head: &Head) -> EvaluatedSe
         auroc(&scores.collect::<Vec<_>>())
     });
     let reported = task.reported().map(|(threshold, quiet)| Reported::of(&rows, threshold, quiet));
-    EvaluatedSet { name, metrics: Metrics::of(&rows, classes), auroc, reported }
+    let weighed = set.examples.iter().zip(&rows).filter_map(|(example, (row, label))| {
+        Some((task.with_phrases(head.labels(), row.clone(), &example.text)?, *label))
+    });
+    let weighed: Vec<(Vec<f32>, usize)> = weighed.collect();
+    let with_phrases = task.reported().filter(|_| !weighed.is_empty());
+    let with_phrases = with_phrases.map(|(threshold, quiet)| Reported::of(&weighed, threshold, quiet));
+    EvaluatedSet { name, metrics: Metrics::of(&rows, classes), auroc, reported, with_phrases }
 }
 
 /// `sha256:…` over every learnt example in its order.

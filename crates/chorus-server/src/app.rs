@@ -1,7 +1,7 @@
 //! Which path leads to which handler, on each plane.
 
 use crate::door::Door;
-use crate::{chat, eval, health, models, reply};
+use crate::{chat, health, manage, models, reply};
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
@@ -22,8 +22,7 @@ pub(crate) fn data(door: Door) -> Router {
 
 /// The management plane.
 pub(crate) fn management(door: Door) -> Router {
-    let routes = Router::new().route("/api/v1/eval", post(eval::eval)).route("/v1/models", get(models::list));
-    finished(routes, door)
+    finished(manage::routes(), door)
 }
 
 fn finished(routes: Router<Door>, door: Door) -> Router {

@@ -1,11 +1,12 @@
 //! `POST /v1/chat/completions`.
 //!
 //! A streamed answer is committed to status 200 when its first part is there, or when the line has been silent for
-//! `keepalive`: until then a fault is a status, afterwards an error event (cases A14, A18).
+//! `keepalive`, or when the client watches a looper's progress: until then a fault is a status, afterwards an error event
+//! (cases A14, A18).
 
 use crate::door::Door;
 use crate::headers::Headers;
-use crate::{body, reply, sse};
+use crate::{body, caller, reply, sse, wishes};
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
@@ -27,9 +28,15 @@ pub(crate) async fn chat(State(door): State<Door>, headers: HeaderMap, body: Bod
             return reply::fault(&fault, HeaderMap::new());
         }
     };
+    let budget = match wishes::budget(&headers) {
+        Ok(budget) => budget,
+        Err(fault) => return reply::fault(&fault, HeaderMap::new()),
+    };
     let keepalive = request.stream().then_some(door.limits.keepalive);
-    let debug = headers.get("x-vsr-debug").is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"true"));
-    let run = door.engine.run(Inbound { request, progress: false });
+    let debug = wishes::is_true(&headers, "x-vsr-debug");
+    let progress = request.stream() && wishes::is_true(&headers, "x-vsr-progress");
+    let caller = caller::caller(&door.engine.serving().spec.global.identity, &headers);
+    let run = door.engine.run(Inbound { request, progress, budget, caller });
     Answering { door, run, debug }.respond(keepalive).await
 }
 
@@ -66,7 +73,11 @@ impl Answering {
                 Next::Part(Some(Part::Fault(fault))) => {
                     return reply::fault(&fault, self.headers().into_map());
                 }
-                Next::Part(Some(Part::Progress(_) | Part::Chunk(_) | Part::End(_))) => {}
+                Next::Part(Some(Part::Progress(progress))) => {
+                    let opening = sse::Opening::Progress(progress);
+                    return sse::response(self.headers().into_map(), self.door, self.run, opening);
+                }
+                Next::Part(Some(Part::Chunk(_) | Part::End(_))) => {}
                 Next::Part(None) => {
                     let fault = Fault::new(Code::Internal, "the request came to no end; see the log");
                     return reply::fault(&fault, self.headers().into_map());

@@ -1,6 +1,6 @@
 //! What every handler is given: the engine, the limits of the door, and whether the process is ready or stopping.
 
-use chorus_engine::Engine;
+use chorus_engine::{Configuration, Engine};
 use chorus_wire::RequestLimits;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,6 +39,8 @@ pub struct Door {
     pub engine: Engine,
     /// The door's bounds.
     pub limits: DoorLimits,
+    /// Where the engine's configuration comes from, and changes; without it the management plane shows and changes none.
+    pub configuration: Option<Arc<Configuration>>,
     ready: Arc<AtomicBool>,
     expired: CancellationToken,
 }
@@ -47,7 +49,20 @@ impl Door {
     /// A door that is not ready yet.
     #[must_use]
     pub fn new(engine: Engine, limits: DoorLimits) -> Self {
-        Self { engine, limits, ready: Arc::new(AtomicBool::new(false)), expired: CancellationToken::new() }
+        Self {
+            engine,
+            limits,
+            configuration: None,
+            ready: Arc::new(AtomicBool::new(false)),
+            expired: CancellationToken::new(),
+        }
+    }
+
+    /// The same door, with the configuration to manage.
+    #[must_use]
+    pub fn managing(mut self, configuration: Arc<Configuration>) -> Self {
+        self.configuration = Some(configuration);
+        self
     }
 
     /// Says whether requests can be served.

@@ -24,7 +24,7 @@ pub(crate) async fn eval(
         Ok(bytes) => bytes,
         Err(refusal) => return refusal,
     };
-    let auto = door.engine.spec().global.auto_names.first().cloned().unwrap_or_default();
+    let auto = door.engine.serving().spec.global.auto_names.first().cloned().unwrap_or_default();
     let (request, trace) = match request_of(&bytes, &auto, &door.limits.request) {
         Ok(asked) => asked,
         Err(fault) => return reply::fault(&fault, HeaderMap::new()),

@@ -55,7 +55,7 @@ pub(crate) fn request_of(
 }
 
 /// Signal names by family.
-type Buckets = BTreeMap<&'static str, Vec<String>>;
+pub(crate) type Buckets = BTreeMap<&'static str, Vec<String>>;
 
 /// The response.
 #[derive(Debug, Serialize)]
@@ -155,15 +155,12 @@ impl<'a> EvalResponse<'a> {
                 .iter()
                 .filter_map(|(key, seen)| Some((key.to_string(), raw(seen)?)))
                 .collect(),
-            signal_errors: observed
-                .iter()
-                .filter_map(|(key, seen)| Some((key.to_string(), failure(seen)?)))
-                .collect(),
+            signal_errors: errors_of(evaluation),
         }
     }
 }
 
-fn buckets<'k>(keys: impl Iterator<Item = &'k SignalKey>) -> Buckets {
+pub(crate) fn buckets<'k>(keys: impl Iterator<Item = &'k SignalKey>) -> Buckets {
     let mut buckets = Buckets::new();
     for key in keys {
         let bucket = match key.family {
@@ -179,11 +176,17 @@ fn buckets<'k>(keys: impl Iterator<Item = &'k SignalKey>) -> Buckets {
 }
 
 /// The facts of a rule.
-fn leaves(node: &ProofNode, into: &mut Vec<SignalKey>) {
+pub(crate) fn leaves(node: &ProofNode, into: &mut Vec<SignalKey>) {
     if let (Some(family), Some(name)) = (node.signal_type, &node.signal_name) {
         into.push(SignalKey::new(family, name.clone()));
     }
     node.children.iter().for_each(|child| leaves(child, into));
+}
+
+/// Every signal that is absent, with its reason.
+pub(crate) fn errors_of(evaluation: &Evaluation) -> BTreeMap<String, String> {
+    let observed = evaluation.routed.decided.iter().flat_map(|d| d.evidence.iter());
+    observed.filter_map(|(key, seen)| Some((key.to_string(), failure(seen)?))).collect()
 }
 
 fn raw(seen: &Observation) -> Option<f64> {
@@ -193,7 +196,8 @@ fn raw(seen: &Observation) -> Option<f64> {
     }
 }
 
-fn failure(seen: &Observation) -> Option<String> {
+/// Why a signal is absent, where it is.
+pub(crate) fn failure(seen: &Observation) -> Option<String> {
     match seen {
         Observation::Absent(AbsentReason::Failed(why)) => Some(why.clone()),
         Observation::Absent(AbsentReason::Unsupported) => Some("known, not supported yet".to_owned()),

@@ -1,7 +1,7 @@
 //! The `x-vsr-*` headers of an answer. Source: contract §2.7 and §4.4.
 
 use chorus_engine::{AnswerHead, Path, RouteHead};
-use chorus_spec::Family;
+use chorus_spec::{Family, Retention};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 /// Version of this set of headers.
@@ -40,8 +40,25 @@ impl Headers {
         if !head.warnings.is_empty() {
             self.put("x-vsr-response-warnings", &head.warnings.join(","));
         }
+        if let Some(retention) = &head.retention {
+            self.retention(retention);
+        }
         if debug {
             self.matched(head);
+        }
+    }
+
+    /// One header a field that the decision says something of. Source: contract §4.4.
+    fn retention(&mut self, hint: &Retention) {
+        let text = |flag: Option<bool>| flag.map(|flag| flag.to_string());
+        let rows = [
+            ("x-vsr-retention-drop", text(hint.drop)),
+            ("x-vsr-retention-ttl-turns", hint.ttl_turns.map(|turns| turns.to_string())),
+            ("x-vsr-retention-keep-current-model", text(hint.keep_current_model)),
+            ("x-vsr-retention-prefer-prefix", text(hint.prefer_prefix_retention)),
+        ];
+        for (name, value) in rows {
+            self.maybe(name, value.as_deref());
         }
     }
 

@@ -8,17 +8,20 @@
 
 mod app;
 mod body;
+mod caller;
 mod chat;
 mod door;
 mod eval;
 mod eval_shape;
 mod headers;
 mod health;
+mod manage;
 mod models;
 mod reply;
 mod serve;
 mod sse;
 pub mod status;
+mod wishes;
 
 pub use door::{Door, DoorLimits};
 pub use serve::{Bound, Planes, serve};

@@ -19,10 +19,12 @@ pub fn row(code: Code) -> Row {
         Code::InvalidRequest => (StatusCode::BAD_REQUEST, "invalid_request_error"),
         Code::ModelNotFound => (StatusCode::NOT_FOUND, "invalid_request_error"),
         Code::NotSupported => (StatusCode::NOT_IMPLEMENTED, "not_supported_error"),
-        Code::NoFusionDecision | Code::NoCandidate | Code::ContextLengthExceeded => {
+        Code::NoFusionDecision | Code::NoLooperDecision | Code::NoCandidate | Code::ContextLengthExceeded => {
             (StatusCode::BAD_REQUEST, "invalid_request_error")
         }
-        Code::NoRoute | Code::Misconfigured => (StatusCode::SERVICE_UNAVAILABLE, "configuration_error"),
+        Code::NoRoute | Code::Misconfigured | Code::NotLoaded => {
+            (StatusCode::SERVICE_UNAVAILABLE, "configuration_error")
+        }
         Code::BudgetExceeded => (StatusCode::PAYMENT_REQUIRED, "budget_error"),
         Code::UpstreamFailed | Code::QuorumNotReached => (StatusCode::BAD_GATEWAY, "upstream_error"),
         Code::UpstreamTimeout => (StatusCode::GATEWAY_TIMEOUT, "upstream_error"),

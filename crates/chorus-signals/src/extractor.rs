@@ -6,7 +6,7 @@
 //! **Invariant:** after [`Extractor::extract`] every key that an asked rule emits is in the evidence.
 
 use crate::calibration::Calibration;
-use crate::equipment::{Equipment, Heads};
+use crate::equipment::Equipment;
 use crate::fault::PrepareFault;
 use crate::kb::reads_a_metric;
 use crate::knowledge::KnowledgeUse;
@@ -56,8 +56,7 @@ impl Extractor {
         global: &Global,
         encoder: Option<Arc<dyn TextEncoder>>,
     ) -> Result<Self, PrepareFault> {
-        let equipment = Equipment { encoder, heads: Heads::built_in(), ..Equipment::default() };
-        Self::prepare_with(recipe, global, equipment)
+        Self::prepare_with(recipe, global, Equipment::of(encoder))
     }
 
     /// [`prepare`](Self::prepare) with other heads, and with folders in which files are looked for.
@@ -218,7 +217,7 @@ mod tests {
 
     fn extractor(recipe: &Recipe, encoder: Option<Arc<dyn TextEncoder>>) -> Extractor {
         let domain = Some(head_of_words(&[("business", "ledger"), ("law", "tenant")]));
-        let heads = Heads { domain, ..Heads::default() };
+        let heads = crate::Heads { domain, ..crate::Heads::default() };
         let equipment = Equipment { encoder, heads, ..Equipment::default() };
         Extractor::prepare_with(recipe, &Global::default(), equipment).unwrap()
     }

@@ -23,6 +23,7 @@ pub mod event;
 pub mod extractor;
 pub mod fact_check;
 mod fault;
+pub mod feedback_words;
 pub mod jailbreak;
 pub mod kb;
 pub mod keyword;

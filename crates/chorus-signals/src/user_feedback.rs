@@ -1,6 +1,6 @@
 //! `user_feedback`: what the user thinks of the answer before.
 //!
-//! *Measures:* the probability of each kind of feedback, by a linear head over the encoder and over words.
+//! *Measures:* the probability of each kind of feedback, by a linear head over the encoder and over words, and by phrases.
 //! *Inputs:* the last user message, when the assistant had answered something before it.
 //! *Cost:* 3, one encoder pass, shared with `embedding` and `reask`
 //! *Fails when:* no encoder or no head is loaded; the feedback is irony, or hides in a long message about something else.
@@ -8,10 +8,13 @@
 //!
 //! The kinds are `satisfied`, `need_clarification`, `wrong_answer` and `want_different`; a fifth class of the head, never
 //! emitted, is a message that says nothing of the answer. Before the first answer there is nothing to think of: every rule is
-//! unmatched then, without a pass. A rule matches when its kind's probability reaches the threshold. **Invariant:** with a
+//! unmatched then, without a pass. Phrases of sixteen languages ("that is wrong", "je ne comprends pas") multiply the odds that
+//! the head gives to their kind by a factor that was measured: so they decide where the head hesitates, as it does outside of
+//! the encoder's languages, and yield where it is sure. A rule matches when its kind's probability reaches the threshold. **Invariant:** with a
 //! threshold above one half at most one kind matches; raw is the kind's probability, none when there was no answer.
 
 use crate::doc::SignalDoc;
+use crate::feedback_words;
 use crate::pass::SharedPass;
 use crate::subject::Subject;
 use crate::worded::Worded;
@@ -23,7 +26,7 @@ use chorus_wire::Role;
 /// The row of the table.
 pub const DOC: SignalDoc = SignalDoc {
     family: Family::UserFeedback,
-    measures: "the probability of each kind of feedback, by a linear head over the encoder and over words.",
+    measures: "the probability of each kind of feedback, by a linear head over the encoder and over words, and by phrases.",
     inputs: "the last user message, when the assistant had answered something before it.",
     cost: 3,
     fails_when: "no encoder or no head is loaded; the feedback is irony, or hides in a long message about something else.",
@@ -61,7 +64,9 @@ impl Feedbacks {
         let judged = if text.trim().is_empty() || !was_answered(subject) {
             Ok(None)
         } else {
-            self.head.probabilities(encoder, text, pass).map(Some)
+            let judged = self.head.probabilities(encoder, text, pass);
+            let weigh = |labels: &[String], values: &mut [f32]| feedback_words::weigh(labels, values, text);
+            judged.map(|probabilities| Some(probabilities.reweighed(weigh)))
         };
         for (key, label) in &self.rules {
             let observation = match &judged {
@@ -159,6 +164,15 @@ mod tests {
             assert_eq!(evidence.iter().count(), 4);
             assert_eq!(matched(&evidence), want.into_iter().collect::<Vec<_>>(), "{text}");
         }
+    }
+
+    #[test]
+    fn phrases_decide_where_the_head_hesitates() {
+        // The head knows none of these words: it gives every label the same.
+        assert_eq!(matched(&after_an_answer("Das stimmt nicht.")), ["wrong_answer"]);
+        assert_eq!(matched(&after_an_answer("没看懂")), ["need_clarification"]);
+        // It knows this one, and is sure that it is no feedback.
+        assert!(matched(&after_an_answer("merci tower tower tower")).is_empty());
     }
 
     #[test]

@@ -44,6 +44,12 @@ pub(crate) struct Probabilities {
 }
 
 impl Probabilities {
+    /// The same, after something that the head did not see was weighed in.
+    pub(crate) fn reweighed(mut self, weigh: impl FnOnce(&[String], &mut [f32])) -> Self {
+        weigh(self.labels, &mut self.values);
+        self
+    }
+
     /// The probability of a label, 0 when the head does not know it.
     pub(crate) fn of(&self, label: &str) -> f64 {
         let labels = self.labels.iter().zip(&self.values);

@@ -136,6 +136,64 @@ fn a_short_everyday_question_matches_its_domain_at_the_default_threshold() {
     assert!(!matches(&evidence, Family::Domain, "law"));
 }
 
+/// One letter in ten of a text swapped with its neighbour, the same ones on every machine.
+fn misspelt(text: &str) -> String {
+    let mut letters: Vec<char> = text.chars().collect();
+    let mut state = 7_u32;
+    for at in 0..letters.len().saturating_sub(1) {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        if (state >> 16) % 10 == 0 && letters[at].is_alphabetic() && letters[at + 1].is_alphabetic() {
+            letters.swap(at, at + 1);
+        }
+    }
+    letters.into_iter().collect()
+}
+
+/// The floor is what a person would still call robust; the figure is printed.
+#[test]
+#[ignore = "needs model files"]
+fn d23_spelling_mistakes_rarely_flip_the_category() {
+    let texts = [
+        "Why do leaves turn red in autumn?",
+        "How do vaccines train the immune system?",
+        "What is the role of enzymes in digestion?",
+        "How do whales breathe while they sleep?",
+        "Can my employer read my private messages at work?",
+        "What makes a contract invalid?",
+        "How long does a patent last?",
+        "What happens to a tenancy when the landlord dies?",
+        "What is the derivative of a square root?",
+        "How many ways can six people sit in a row?",
+        "How do I factor a quadratic equation?",
+        "What is the area of a circle with radius three?",
+        "What helps against a blocked nose at night?",
+        "How much water should an adult drink a day?",
+        "Which vaccines does a newborn need?",
+        "What are the symptoms of anaemia?",
+        "Is it dangerous to take ibuprofen for a week?",
+        "How do bees find their way home?",
+        "What is the difference between a virus and a bacterium?",
+        "How does a court appoint a guardian?",
+        "What is the probability of two sixes in a row?",
+        "How do I compute a compound interest rate by hand?",
+        "What does a high cholesterol level mean?",
+        "How do plants survive in the desert?",
+        "Can I be fined for a garden that is too wild?",
+        "What is a matrix used for?",
+        "Why does a cut heal faster when it is kept clean?",
+        "How do genes switch on and off?",
+        "What counts as defamation?",
+        "How do I prove that two triangles are alike?",
+    ];
+    let category = |text: &str| {
+        let evidence = observe(&user(text));
+        CATEGORIES.into_iter().find(|name| matches(&evidence, Family::Domain, name))
+    };
+    let agree = texts.iter().filter(|text| category(text) == category(&misspelt(text))).count();
+    println!("{agree} of {} prompts keep their category with one letter in ten misplaced", texts.len());
+    assert!(agree * 10 >= texts.len() * 7, "{agree}");
+}
+
 /// The encoder is an English one. What it makes of other languages is printed, not required; the docs say so.
 #[test]
 #[ignore = "needs model files"]

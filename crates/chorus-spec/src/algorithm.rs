@@ -1,8 +1,8 @@
 //! How the candidates of a decision become an answer.
 
 use crate::{
-    BudgetSettings, ConfidenceSettings, GroundingSettings, ModelId, Place, RatingsSettings, RemomSettings,
-    WorkflowSettings,
+    BudgetSettings, ConfidenceSettings, GroundingSettings, ModelId, OnError, Place, RatingsSettings,
+    RemomSettings, WorkflowSettings,
 };
 use std::time::Duration;
 
@@ -100,17 +100,6 @@ impl LooperKind {
             Self::Workflows => "workflows",
         }
     }
-}
-
-/// What a failing member or stage does.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnError {
-    /// Go on with what there is.
-    #[default]
-    Skip,
-    /// Fail the request.
-    Fail,
 }
 
 /// `algorithm.fusion`, and what a request's `fusion` plugin may override.

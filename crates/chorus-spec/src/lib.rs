@@ -23,7 +23,7 @@ mod rule;
 mod signal;
 mod spec;
 
-pub use algorithm::{Algorithm, FusionOverride, FusionSettings, LooperKind, OnError, UnsupportedAlgorithm};
+pub use algorithm::{Algorithm, FusionOverride, FusionSettings, LooperKind, UnsupportedAlgorithm};
 pub use decision::{AdaptationMode, Adaptations, CandidateIteration, IterationSource, Retention};
 pub use decision::{Decision, HeaderMutation, ModelRef, Plugin, RequestParams, Strategy};
 pub use decision::{SystemPrompt, SystemPromptMode, ToolsMode, ToolsPlugin};
@@ -34,7 +34,7 @@ pub use knowledge::{KbMetric, KnowledgeBase};
 pub use lint::lint;
 pub use looper::{
     Aggregate, BudgetSettings, ConfidenceMethod, ConfidenceSettings, Distribution, EscalationOrder,
-    GroundingPolicy, GroundingReference, GroundingSettings, Raters, RatingsSettings, RemomSettings,
+    GroundingPolicy, GroundingReference, GroundingSettings, OnError, Raters, RatingsSettings, RemomSettings,
     TokenFilter, WhenSpent, WorkflowMode, WorkflowRole, WorkflowSettings,
 };
 pub use output::{OutputContract, OutputExtract, OutputKind, OutputRender, OutputSource, ReferenceFormat};
@@ -45,7 +45,7 @@ pub use projection::{
 pub use provider::{
     ApiFormat, Backend, Endpoint, Energy, Model, ModelCard, Pricing, ReasoningFamily, ReasoningKind,
 };
-pub use read::{Checked, Document, MASK, built_in_knowledge, read};
+pub use read::{Checked, Document, MASK, built_in_knowledge, read, read_document};
 pub use rule::{Condition, NumericPredicate, OnAbsent, Test};
 pub use signal::{
     Aggregation, AuthzSignal, ClassifierKind, ClassifierSignal, ComplexitySignal, ContextSignal,

@@ -3,8 +3,19 @@
 //! Sources: contract §1.8 for keys and defaults, where §7.1 does not call one a fault. Keys that the contract does not
 //! have are marked *extension*.
 
-use crate::{ModelId, OnError};
+use crate::ModelId;
 use std::time::Duration;
+
+/// What a failing member or stage does.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnError {
+    /// Go on with what there is.
+    #[default]
+    Skip,
+    /// Fail the request.
+    Fail,
+}
 
 /// What one request may spend (*extension*: `budget` of an algorithm, and of an operating point). `None` is unbounded.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]

@@ -71,6 +71,12 @@ pub fn read(text: &str) -> Checked {
     Checked { spec, diagnostics: report.into_sorted() }
 }
 
+/// Reads a document that was put together from parts; what was added to it has no place.
+#[must_use]
+pub fn read_document(document: &Document) -> Checked {
+    read_tree(document.root(), Digest::of(document.to_yaml().as_bytes()))
+}
+
 /// Reads a document that another front end made; its nodes know where they were written.
 pub(crate) fn read_tree(tree: &yaml::Node, digest: Digest) -> Checked {
     let report = Report::default();

@@ -1,4 +1,4 @@
-//! Run records: one per request, kept in one embedded file.
+//! Run records: one per request, kept in one embedded file; and workflow runs that wait for tools.
 //!
 //! This crate knows what a record holds and how it survives a crash. It does not know requests, HTTP, configuration
 //! or where the file lies.
@@ -11,6 +11,7 @@ pub mod record;
 mod rows;
 pub mod sqlite;
 pub mod store;
+pub mod workflow_state;
 
 pub use record::{
     CallRecord, CallStatus, CheckRecord, Content, ProjectionRecord, Proof, Purpose, RunId, RunRecord,
@@ -18,3 +19,4 @@ pub use record::{
 };
 pub use sqlite::SqliteRunStore;
 pub use store::{Page, Receipt, RunFilter, RunStore, StoreFault};
+pub use workflow_state::{FileStates, MemoryStates};

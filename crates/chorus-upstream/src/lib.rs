@@ -10,6 +10,7 @@ mod body;
 pub mod client;
 mod connect;
 pub mod fault;
+mod json;
 pub mod openai;
 mod reshape;
 pub mod target;

@@ -172,6 +172,15 @@ pub fn encode(data: &[u8]) -> Bytes {
     encode_lines(b"data: ", data)
 }
 
+/// An event with a name: `event: …`, then its data. A client that does not know the name ignores it (WHATWG HTML,
+/// §9.2.6).
+#[must_use]
+pub fn encode_named(name: &str, data: &[u8]) -> Bytes {
+    let mut out = format!("event: {name}\n").into_bytes();
+    out.extend_from_slice(&encode_lines(b"data: ", data));
+    out.into()
+}
+
 /// `: …` and a blank line; a line break in `text` begins a further comment line.
 #[must_use]
 pub fn encode_comment(text: &str) -> Bytes {

@@ -1,5 +1,11 @@
 //! Commands and their flags: one definition each, from which help is made.
 
+use chorus_infer::encoder::DEFAULT_ENCODER;
+use chorus_spec::BudgetSettings;
+mod bundle;
+
+pub(crate) use bundle::Artifact;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -38,6 +44,12 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Check a configuration: every problem at once, with line, column and help.
     Check(Check),
+    /// The policy language: compile, check, format, test and draw policies.
+    #[command(subcommand)]
+    Policy(Policy),
+    /// The artifact: a Mixture-of-Models as one bundle.
+    #[command(flatten)]
+    Artifact(Artifact),
     /// The local model files.
     #[command(subcommand)]
     Models(Models),
@@ -74,6 +86,9 @@ pub(crate) struct Source {
     /// Where run records are kept (default: the user's state directory).
     #[arg(long, env = "CHORUS_RUNS", value_name = "FILE")]
     pub(crate) runs_file: Option<PathBuf>,
+    /// Where knowledge bases and heads are looked for that do not lie beside the configuration or in a folder above it.
+    #[arg(long, env = "CHORUS_KNOWLEDGE", value_name = "DIR")]
+    pub(crate) knowledge: Option<PathBuf>,
 }
 
 /// Flags of `serve`.
@@ -99,6 +114,9 @@ pub(crate) struct Serve {
     /// Seconds of silence after which a stream gets a comment line.
     #[arg(long, default_value_t = 5, value_name = "SECONDS")]
     pub(crate) keepalive: u64,
+    /// Do not watch the file; SIGHUP still loads it again.
+    #[arg(long)]
+    pub(crate) no_watch: bool,
     #[command(flatten)]
     pub(crate) source: Source,
 }
@@ -117,6 +135,9 @@ pub(crate) struct Ask {
     /// Afterwards, show who said what, at what cost.
     #[arg(long, short)]
     pub(crate) trace: bool,
+    /// What it may spend at most, such as `calls=4;tokens=8000;usd=0.02;seconds=30`.
+    #[arg(long, value_parser = chorus_engine::budget::parse, default_value = "", hide_default_value = true)]
+    pub(crate) budget: BudgetSettings,
     /// Print the whole reply as JSON instead of streaming the text.
     #[arg(long)]
     pub(crate) json: bool,
@@ -146,6 +167,91 @@ pub(crate) struct Explain {
 pub(crate) struct Check {
     /// The configuration.
     pub(crate) file: PathBuf,
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Treat warnings as errors.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Where knowledge bases and heads are looked for that do not lie beside the configuration or in a folder above it.
+    #[arg(long, env = "CHORUS_KNOWLEDGE", value_name = "DIR")]
+    pub(crate) knowledge: Option<PathBuf>,
+}
+
+/// Commands on policies.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Policy {
+    /// Compile a policy to YAML: its routing part, or with a base the whole configuration.
+    Compile {
+        /// The policy (`.dsl`).
+        file: PathBuf,
+        /// A v0.3 configuration that holds what a policy does not say: providers, listeners, `global`.
+        #[arg(long, value_name = "FILE")]
+        base: Option<PathBuf>,
+        /// Where the YAML is written (default: standard output).
+        #[arg(long, short, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Write a configuration's routing part as a policy.
+    Decompile {
+        /// A v0.3 configuration.
+        file: PathBuf,
+        /// Where the policy is written (default: standard output).
+        #[arg(long, short, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Rewrite policies in the one way in which policies are written; comments stay.
+    Fmt {
+        /// The policies (`.dsl`).
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Change nothing; status 1 if a file is written otherwise.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Check a policy or a configuration: every problem at once, also of the policy as a whole.
+    Check(PolicyCheck),
+    /// Ask the engine the questions of a policy's TEST blocks. No model is called.
+    Test {
+        /// The policy (`.dsl`).
+        file: PathBuf,
+        /// A v0.3 configuration that holds what a policy does not say.
+        #[arg(long, value_name = "FILE")]
+        base: Option<PathBuf>,
+        #[command(flatten)]
+        source: Source,
+    },
+    /// Draw signals, scores, bands, decisions and models as SVG.
+    Graph {
+        /// A policy (`.dsl`) or a v0.3 configuration.
+        file: PathBuf,
+        /// A v0.3 configuration that holds what a policy does not say.
+        #[arg(long, value_name = "FILE")]
+        base: Option<PathBuf>,
+        /// The recipe to draw (default: `default`).
+        #[arg(long)]
+        recipe: Option<String>,
+        /// Where the drawing is written (default: standard output).
+        #[arg(long, short, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Compare recipes that were written in both forms: `config.yaml` and `recipe.dsl`, a folder each.
+    #[command(hide = true)]
+    Verify {
+        /// Folder with the recipes' folders.
+        #[arg(default_value = "../shared/conformance/recipes")]
+        folder: PathBuf,
+    },
+}
+
+/// Flags of `policy check`.
+#[derive(Debug, Args)]
+pub(crate) struct PolicyCheck {
+    /// A policy (`.dsl`) or a v0.3 configuration.
+    pub(crate) file: PathBuf,
+    /// A v0.3 configuration that holds what a policy does not say.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) base: Option<PathBuf>,
     /// Print one JSON document instead of text.
     #[arg(long)]
     pub(crate) json: bool,
@@ -245,9 +351,81 @@ pub(crate) enum Lab {
         /// Where the head and its card are written.
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
+        /// Which encoder it reads: a name of `model_type` (see docs/encoders.md).
+        #[arg(long, default_value = DEFAULT_ENCODER)]
+        encoder: String,
+        /// Length of the longest text that is learnt; all are without it.
+        #[arg(long, value_name = "BYTES")]
+        longest: Option<usize>,
         /// Where model files are kept.
         #[arg(long, env = "CHORUS_MODELS", value_name = "DIR")]
         models_dir: Option<PathBuf>,
+    },
+    /// Fit the map from an encoder's cosines to the scale of thresholds in configuration files, and write it with its
+    /// card.
+    Calibrate {
+        /// The encoder's name in the catalog.
+        encoder: String,
+        /// Folder with the datasets (see docs/encoders.md).
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+        /// Where the table and its card are written.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Where model files are kept.
+        #[arg(long, env = "CHORUS_MODELS", value_name = "DIR")]
+        models_dir: Option<PathBuf>,
+    },
+    /// Train the tagger of people's, places' and bodies' names, and write it with its card.
+    TrainNames {
+        /// Folder with the datasets.
+        #[arg(long, value_name = "DIR", default_value = "../shared/data")]
+        data: PathBuf,
+        /// Where the weights and their card are written.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// Train the head that tells attempts to take over the model, and write it with its card.
+    TrainInjection {
+        /// Folder with the datasets.
+        #[arg(long, value_name = "DIR", default_value = "../shared/data")]
+        data: PathBuf,
+        /// Where the head and its card are written.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Which encoder it reads: a name of `model_type` (see docs/encoders.md).
+        #[arg(long, default_value = DEFAULT_ENCODER)]
+        encoder: String,
+        /// Where model files are kept.
+        #[arg(long, env = "CHORUS_MODELS", value_name = "DIR")]
+        models_dir: Option<PathBuf>,
+    },
+    /// Run loopers over recorded answers of 29 models to MMLU-Pro, and compare them with the best of these alone.
+    Replay {
+        /// Folder with the datasets (see docs/replay.md).
+        #[arg(long, value_name = "DIR", default_value = "../shared/data")]
+        data: PathBuf,
+        /// Where the learned policies are written, one JSON file each.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
+    /// Measure how many attempts to take over the model are found, and how many harmless texts are left alone.
+    EvalInjection {
+        /// Folder with the datasets.
+        #[arg(long, value_name = "DIR", default_value = "../shared/data")]
+        data: PathBuf,
+        /// Which encoder it reads: a name of `model_type` (see docs/encoders.md).
+        #[arg(long, default_value = DEFAULT_ENCODER)]
+        encoder: String,
+        /// Where model files are kept.
+        #[arg(long, env = "CHORUS_MODELS", value_name = "DIR")]
+        models_dir: Option<PathBuf>,
+    },
+    /// Measure how much personal data is found, and how much of what is found is personal data.
+    EvalPii {
+        /// Folder with the datasets.
+        #[arg(long, value_name = "DIR", default_value = "../shared/data")]
+        data: PathBuf,
     },
 }
 
@@ -258,4 +436,12 @@ pub(crate) enum Head {
     Domain,
     /// How hard a question is.
     Complexity,
+    /// Whether an answer would state facts that have to be checked.
+    #[value(name = "fact_check")]
+    FactCheck,
+    /// What a message says of the answer before it.
+    #[value(name = "user_feedback")]
+    UserFeedback,
+    /// Whether text, an image or both are wanted.
+    Modality,
 }

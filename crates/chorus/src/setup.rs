@@ -4,20 +4,18 @@ use crate::cli::Source;
 use crate::pull_progress::PullProgress;
 use crate::terminal::note;
 use anyhow::{Context, bail};
-use chorus_engine::{Engine, Env, Limits, LocalModels, Options};
+use chorus_engine::{Limits, LocalModels};
 use chorus_infer::TextEncoder;
-use chorus_infer::encoder::MiniLm;
+use chorus_infer::encoder::{DEFAULT_ENCODER, Keeping};
 use chorus_infer::generator::GeneratorOptions;
 use chorus_infer::store::{Catalog, ModelKind, ModelStore};
-use chorus_signals::Extractor;
+use chorus_signals::Folders;
 use chorus_spec::{Endpoint, Severity, Spec};
-use chorus_store::{RunStore, SqliteRunStore};
+use chorus_store::SqliteRunStore;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The encoder of learned signals.
-const ENCODER: &str = "all-minilm-l6-v2";
 /// The model that must always work.
 const SMALLEST: &str = "smollm2-135m-instruct";
 /// The stronger one of the built-in configuration.
@@ -54,6 +52,11 @@ pub(crate) fn existing_records(file: Option<PathBuf>) -> anyhow::Result<SqliteRu
     Ok(SqliteRunStore::open(&path)?)
 }
 
+/// Where versions of configurations are kept: beside the run records.
+pub(crate) fn versions_folder(file: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    Ok(runs_file(file)?.with_file_name("config-versions"))
+}
+
 fn runs_file(file: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let state = || set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")));
@@ -63,15 +66,21 @@ fn runs_file(file: Option<PathBuf>) -> anyhow::Result<PathBuf> {
 
 /// Reads a configuration, or the built-in one that fits the models which can be had.
 pub(crate) async fn spec(file: Option<&Path>, source: &Source) -> anyhow::Result<Spec> {
+    Ok(spec_and_text(file, source).await?.0)
+}
+
+/// [`spec`], and the text that it was read from.
+pub(crate) async fn spec_and_text(file: Option<&Path>, source: &Source) -> anyhow::Result<(Spec, String)> {
     match file {
         Some(file) => {
             let text =
                 std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-            checked(&file.display().to_string(), &text)
+            Ok((checked(&file.display().to_string(), &text)?, text))
         }
         None => {
             let text = builtin(source).await?;
-            chorus_spec::read(text).spec.context("the built-in configuration does not load")
+            let spec = chorus_spec::read(text).spec.context("the built-in configuration does not load")?;
+            Ok((spec, text.to_owned()))
         }
     }
 }
@@ -103,46 +112,39 @@ async fn builtin(source: &Source) -> anyhow::Result<&'static str> {
     Ok(if third { TRIO } else { DUO })
 }
 
-/// Makes an engine of a configuration: pulls and loads what it needs, opens the records.
-pub(crate) async fn engine(spec: Spec, source: &Source) -> anyhow::Result<Engine> {
-    let records = records(source.runs_file.clone())?;
-    engine_with(spec, source, Some(Arc::new(records))).await
+/// Where files are looked for that the configuration names.
+pub(crate) fn folders(file: Option<&Path>, knowledge: Option<&Path>) -> Folders {
+    let absolute = |path: &Path| std::path::absolute(path).ok();
+    let config = file.and_then(absolute).and_then(|file| file.parent().map(Path::to_path_buf));
+    Folders { config, knowledge: knowledge.and_then(absolute) }
 }
 
-/// [`engine`] with that record store, or none.
-pub(crate) async fn engine_with(
-    spec: Spec,
-    source: &Source,
-    records: Option<Arc<dyn RunStore>>,
-) -> anyhow::Result<Engine> {
-    let needs_encoder = spec.recipes.iter().any(Extractor::needs_encoder);
-    let encoder = if needs_encoder { Some(encoder(source).await?) } else { None };
-    let names = local_names(&spec);
-    for name in &names {
-        pull(source, name).await?;
-    }
-    let local = local_models(source, names)?;
-    let env = Env::of(|name| std::env::var(name).ok());
+/// What one request of a configuration may spend.
+pub(crate) fn limits(spec: &Spec) -> Limits {
     let max_time = spec.listeners.first().and_then(|l| l.timeout).unwrap_or(spec.global.looper_timeout);
-    let limits = Limits { max_time, ..Limits::default() };
-    let options = Options { env, encoder, local, records, limits };
-    // Prototype banks are embedded here: seconds of work, not for the runtime's own threads.
-    let engine = tokio::task::spawn_blocking(move || Engine::new(spec, options)).await??;
-    Ok(engine)
+    Limits { max_time, ..Limits::default() }
 }
 
-/// The encoder, pulled and loaded.
+/// The default encoder, pulled and loaded.
 pub(crate) async fn encoder(source: &Source) -> anyhow::Result<Arc<dyn TextEncoder>> {
-    pull(source, ENCODER).await?;
-    let store = model_store(source.models_dir.clone())?;
-    let file = |name: &str| store.path(ENCODER, name).with_context(|| format!("{ENCODER} has no {name}"));
-    let (weights, tokenizer) = (file("model.safetensors")?, file("tokenizer.json")?);
-    let cache = weights.parent().map(Path::to_path_buf).unwrap_or_default();
-    let loaded = tokio::task::spawn_blocking(move || MiniLm::load(&weights, &tokenizer, &cache)).await??;
-    Ok(Arc::new(loaded))
+    encoder_named(source, DEFAULT_ENCODER).await
 }
 
-fn local_names(spec: &Spec) -> BTreeSet<String> {
+/// The encoder of that name in the catalog, pulled and loaded; it keeps the vectors of policies' examples beside its
+/// files.
+pub(crate) async fn encoder_named(
+    source: &Source,
+    name: &'static str,
+) -> anyhow::Result<Arc<dyn TextEncoder>> {
+    pull(source, name).await?;
+    let store = model_store(source.models_dir.clone())?;
+    let banks = store.folder(name).join("banks");
+    let loaded = tokio::task::spawn_blocking(move || chorus_infer::encoder::open(&store, name)).await??;
+    Ok(Arc::new(Keeping::new(Arc::new(loaded), banks)))
+}
+
+/// The local models that a configuration names.
+pub(crate) fn local_names(spec: &Spec) -> BTreeSet<String> {
     let backends = spec.models.values().flat_map(|model| &model.backends);
     let names = backends.filter_map(|backend| match &backend.endpoint {
         Endpoint::Local { model } => Some(model.clone()),
@@ -151,20 +153,18 @@ fn local_names(spec: &Spec) -> BTreeSet<String> {
     names.collect()
 }
 
-fn local_models(source: &Source, names: BTreeSet<String>) -> anyhow::Result<Option<Arc<LocalModels>>> {
-    if names.is_empty() {
-        return Ok(None);
-    }
+/// Models of those names, loaded when they are first used.
+pub(crate) fn local_models(source: &Source, names: BTreeSet<String>) -> anyhow::Result<LocalModels> {
     let store = model_store(source.models_dir.clone())?;
     let find = move |name: &str| {
         let entry = store.catalog().get(name).filter(|entry| entry.kind == ModelKind::Generator)?;
         store.path(name, &entry.files.first()?.name)
     };
-    Ok(Some(Arc::new(LocalModels::new(names, Box::new(find), GeneratorOptions::default()))))
+    Ok(LocalModels::new(names, Box::new(find), GeneratorOptions::default()))
 }
 
 /// Makes sure that a model's files are here.
-async fn pull(source: &Source, name: &str) -> anyhow::Result<()> {
+pub(crate) async fn pull(source: &Source, name: &str) -> anyhow::Result<()> {
     let store = model_store(source.models_dir.clone())?;
     if store.list().iter().any(|model| model.id == name && model.present) {
         return Ok(());

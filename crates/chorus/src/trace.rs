@@ -1,5 +1,6 @@
 //! A run as a picture for the terminal: who said what, what the judge made of it, what it cost.
 
+use crate::printer::LooperTrace;
 use crate::terminal::{table, usd};
 use chorus_store::RunRecord;
 use serde_json::Value;
@@ -11,12 +12,18 @@ const WIDTH: usize = 96;
 const MAX_ANSWER_LINES: usize = 12;
 
 /// The picture: of a looper's trace where there is one, and of the record's calls.
-pub(crate) fn picture(trace: Option<&Value>, record: Option<&RunRecord>) -> String {
+pub(crate) fn picture(trace: Option<&LooperTrace>, record: Option<&RunRecord>) -> String {
     let mut lines = vec![String::new()];
-    if let Some(trace) = trace {
-        panel(trace, &mut lines);
-        analysis(trace, &mut lines);
-        remarks(trace, &mut lines);
+    match trace {
+        Some(("fusion", trace)) => {
+            panel(trace, &mut lines);
+            analysis(trace, &mut lines);
+            remarks(trace, &mut lines);
+        }
+        Some(("reasoning_mom_responses", trace)) => rounds(trace, &mut lines),
+        Some(("flow", trace)) => steps(trace, &mut lines),
+        Some((looper, trace)) => tried(looper, trace, &mut lines),
+        None => {}
     }
     if let Some(record) = record {
         lines.push(rule("calls"));
@@ -48,17 +55,50 @@ pub(crate) fn calls(run: &RunRecord) -> String {
     table(&rows)
 }
 
+/// The rounds of `ReMoM`, answer by answer.
+fn rounds(trace: &Value, lines: &mut Vec<String>) {
+    for round in trace.as_array().into_iter().flatten() {
+        let number = round.get("round").and_then(Value::as_u64).unwrap_or_default();
+        for response in items(round, "responses") {
+            answer(&format!("round {number} · {}", text(response, "model")), response, lines);
+        }
+    }
+}
+
+/// The steps of a workflow, worker by worker.
+fn steps(trace: &Value, lines: &mut Vec<String>) {
+    for step in items(trace, "steps") {
+        for response in items(step, "responses") {
+            answer(&format!("step {} · {}", text(step, "id"), text(response, "model")), response, lines);
+        }
+    }
+    remarks(trace, lines);
+}
+
+/// What other loopers tell, as they tell it.
+fn tried(looper: &str, trace: &Value, lines: &mut Vec<String>) {
+    lines.push(rule(looper));
+    let told = serde_json::to_string_pretty(trace).unwrap_or_default();
+    lines.extend(told.lines().map(|line| format!("  {line}")));
+    lines.push(String::new());
+}
+
+/// One answer under its title, cut after a dozen lines.
+fn answer(title: &str, response: &Value, lines: &mut Vec<String>) {
+    lines.push(rule(title));
+    let wrapped = wrap(text(response, "content"));
+    lines.extend(wrapped.iter().take(MAX_ANSWER_LINES).cloned());
+    if wrapped.len() > MAX_ANSWER_LINES {
+        lines.push(format!("  … {} more lines", wrapped.len() - MAX_ANSWER_LINES));
+    }
+    lines.push(String::new());
+}
+
 fn panel(trace: &Value, lines: &mut Vec<String>) {
     for response in items(trace, "responses") {
         let model = text(response, "model");
         let label = text(response, "label");
-        lines.push(rule(&format!("answer {label} · {model}")));
-        let wrapped = wrap(text(response, "content"));
-        lines.extend(wrapped.iter().take(MAX_ANSWER_LINES).cloned());
-        if wrapped.len() > MAX_ANSWER_LINES {
-            lines.push(format!("  … {} more lines", wrapped.len() - MAX_ANSWER_LINES));
-        }
-        lines.push(String::new());
+        answer(&format!("answer {label} · {model}"), response, lines);
     }
     for failed in items(trace, "failed_models") {
         lines.push(format!("✗ {}: {}", text(failed, "model"), text(failed, "error")));

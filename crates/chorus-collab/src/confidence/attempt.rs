@@ -48,7 +48,7 @@ async fn by_logprobs(
 ) -> Result<Tried, CallFault> {
     logprobs::ask_for(&mut call.ask);
     let mut reply = whole(calls, call).await?;
-    let evidence = rule.confidence(plan, &reply);
+    let evidence = rule.confidence(&reply, plan.token_filter, plan.scorer.as_deref());
     logprobs::hide(ask, &mut reply.reply);
     Ok(Tried { reply, evidence })
 }

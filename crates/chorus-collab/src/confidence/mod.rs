@@ -13,15 +13,18 @@ mod held;
 mod logprobs;
 mod order;
 mod plan;
+mod quantiles;
 mod rule;
 mod scorer;
 mod trace;
+mod verifier;
 mod verify;
 
 use crate::calls::{Answer, ModelCalls};
 use crate::events::{LoopEvent, LoopEvents};
 use crate::fault::LoopFault;
 use chorus_wire::ChatRequest;
+use evidence::Tried;
 use held::Held;
 use plan::Next;
 
@@ -30,7 +33,7 @@ pub use plan::{ConfidencePlan, ConfidencePlanFault, MAX_SAMPLES, Measure};
 pub use rule::LogprobRule;
 pub use scorer::{Features, Logistic, LogisticScorer, Scorer};
 pub use trace::{Attempt, ConfidenceTrace, Stopped};
-pub use verify::{Check, Verifier};
+pub use verifier::{Check, Verifier};
 
 /// Runs the cascade.
 ///
@@ -54,7 +57,7 @@ pub async fn confidence(
         let next = plan.next(&tried);
         events.tell(LoopEvent::Tried {
             model,
-            confidence: tried.as_ref().ok().and_then(|tried| tried.confidence()),
+            confidence: tried.as_ref().ok().and_then(Tried::confidence),
             accepted: next == Next::Accept,
         });
         trace.attempt(model, &tried, next);

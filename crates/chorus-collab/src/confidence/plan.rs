@@ -6,7 +6,7 @@ use super::evidence::{NoEvidence, Tried};
 use super::order::order;
 use super::rule::LogprobRule;
 use super::scorer::Scorer;
-use super::verify::Verifier;
+use super::verifier::Verifier;
 use crate::calls::{CallFault, FaultKind};
 use crate::candidate::Candidate;
 use chorus_spec::{ConfidenceMethod, ConfidenceSettings, Digest, OnError, TokenFilter};

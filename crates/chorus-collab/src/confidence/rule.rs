@@ -4,9 +4,10 @@
 
 use super::evidence::NoEvidence;
 use super::logprobs::{self, Token};
-use super::plan::ConfidencePlan;
-use super::scorer::Features;
+use super::quantiles::{mean, quantile};
+use super::scorer::{Features, Scorer};
 use crate::calls::Reply;
+use chorus_spec::TokenFilter;
 
 /// Nats over which a mean log-probability falls from 1 to 0, and in which a margin is measured. Source: contract §2.2.
 const SCALE: f64 = 3.0;
@@ -27,14 +28,19 @@ pub enum LogprobRule {
     },
     /// `clamp(1 + q/3, 0, 1)` of that quantile, in 0..=1.
     Quantile(f64),
-    /// What the plan's [`Scorer`](super::Scorer) says of the [`Features`].
+    /// What the plan's [`Scorer`] says of the [`Features`].
     Learned,
 }
 
 impl LogprobRule {
     /// The confidence in a reply, in 0..=1.
-    pub(super) fn confidence(self, plan: &ConfidencePlan, reply: &Reply) -> Result<f64, NoEvidence> {
-        let tokens = logprobs::read(&reply.reply, plan.token_filter)?;
+    pub(super) fn confidence(
+        self,
+        reply: &Reply,
+        filter: TokenFilter,
+        scorer: Option<&dyn Scorer>,
+    ) -> Result<f64, NoEvidence> {
+        let tokens = logprobs::read(&reply.reply, filter)?;
         match self {
             Self::Average => Ok(normal(mean(tokens.iter().map(|t| t.logprob)))),
             Self::Margin => margin(&tokens),
@@ -44,7 +50,7 @@ impl LogprobRule {
             }
             Self::Quantile(at) => Ok(normal(quantile(&sorted(&tokens), at))),
             Self::Learned => {
-                let scorer = plan.scorer.as_ref().ok_or(NoEvidence::NoScorer)?;
+                let scorer = scorer.ok_or(NoEvidence::NoScorer)?;
                 let features = Features::of(&sorted(&tokens));
                 let score = scorer.score(&reply.model, &features).filter(|score| !score.is_nan());
                 score.map(|score| score.clamp(0.0, 1.0)).ok_or(NoEvidence::NoScorer)
@@ -69,33 +75,9 @@ fn sorted(tokens: &[Token]) -> Vec<f64> {
     values
 }
 
-/// 0 of nothing; the readers of log-probabilities give at least one.
-pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
-    let (sum, count) = values.into_iter().fold((0.0, 0u32), |(sum, n), value| (sum + value, n + 1));
-    sum / f64::from(count.max(1))
-}
-
-/// The quantile of ascending values, linear between neighbours; 0 of nothing.
-pub(super) fn quantile(ascending: &[f64], at: f64) -> f64 {
-    let place = at.clamp(0.0, 1.0) * ascending.len().saturating_sub(1) as f64;
-    let below = ascending.get(place.floor() as usize).copied().unwrap_or_default();
-    let above = ascending.get(place.ceil() as usize).copied().unwrap_or(below);
-    below + (above - below) * place.fract()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles_are_linear_between_neighbours() {
-        let values = [-4.0, -2.0, -1.0, 0.0];
-        for (at, want) in [(0.0, -4.0), (1.0, 0.0), (0.5, -1.5), (1.0 / 3.0, -2.0), (7.0, 0.0)] {
-            assert!((quantile(&values, at) - want).abs() < 1e-12, "{at}");
-        }
-        assert_eq!(quantile(&[-3.0], 0.1), -3.0);
-        assert_eq!(quantile(&[], 0.5), 0.0);
-    }
 
     #[test]
     fn the_scale_is_the_contracts() {

@@ -2,7 +2,7 @@
 //!
 //! Source: post-hoc deferral, 2404.10136.
 
-use super::rule::{mean, quantile};
+use super::quantiles::{mean, quantile};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;

@@ -5,7 +5,8 @@
 
 use super::evidence::NoEvidence;
 use super::plan::ConfidencePlan;
-use crate::calls::{Call, CallFault, CallRole, FaultKind, GatherRule, ModelCalls, Reply};
+use super::verifier::Check;
+use crate::calls::{Call, CallRole, FaultKind, GatherRule, ModelCalls, Reply};
 use crate::compact;
 use crate::fence::Fence;
 use crate::question;
@@ -13,10 +14,7 @@ use crate::salvage::{objects, split_thinking};
 use crate::template::fill;
 use crate::window::Window;
 use chorus_wire::{ChatReply, ChatRequest, Message, Role, tokens};
-use futures_util::future::BoxFuture;
 use serde_json::Value;
-use std::fmt;
-use std::time::Duration;
 
 /// Cap of one check in tokens. Source: contract §2.2.
 const CHECK_TOKENS: u64 = 256;
@@ -24,25 +22,6 @@ const CHECK_TOKENS: u64 = 256;
 const GRADE_TEMPERATURE: f64 = 0.1;
 /// Temperature of verdicts that are sampled.
 const VERDICT_TEMPERATURE: f64 = 0.7;
-
-/// One answer to check, as text.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Check<'a> {
-    /// The question.
-    pub question: &'a str,
-    /// The rest of the conversation; may be empty.
-    pub context: &'a str,
-    /// The answer.
-    pub answer: &'a str,
-    /// The confidence from which the answer is accepted, in 0..=1.
-    pub threshold: f64,
-}
-
-/// Whoever can tell whether an answer is supported: a local entailment head, or an AutoMix server. It does the I/O.
-pub trait Verifier: fmt::Debug + Send + Sync {
-    /// How far the answer is supported, in 0..=1, within `timeout`. A fault is no evidence.
-    fn verify<'a>(&'a self, check: Check<'a>, timeout: Duration) -> BoxFuture<'a, Result<f64, CallFault>>;
-}
 
 /// The checks of one answer.
 pub(super) struct Checks<'a> {

@@ -7,15 +7,18 @@
 
 mod analysis;
 mod fault;
+mod grounding;
 mod judge;
 mod overlay;
 mod panel;
 mod plan;
 mod plugin;
 mod prompts;
+mod resolution;
 mod synthesis;
 mod trace;
 
+use crate::answers::Survivor;
 use crate::calls::{Answer, ModelCalls};
 use crate::events::{LoopEvent, LoopEvents};
 use crate::fault::LoopFault;
@@ -26,9 +29,11 @@ use synthesis::{Writers, Writing};
 
 pub use analysis::{Analysis, Finding, Findings, Stance, Unparsed};
 pub use fault::PlanFault;
+pub use grounding::{GroundingScore, GroundingTrace, OverlapScorer, Support, SupportScorer};
 pub use overlay::FusionOverlay;
 pub use plan::{FusionPlan, MAX_PANEL, SeatOverride};
 pub use prompts::Prompts;
+pub use resolution::{Disagreement, Gap, Resolution, StanceFate};
 pub use trace::{
     Compacted, Degradation, FailedModel, FusionTrace, Identical, PanelResponse, Quorum, Stage, StageRow,
     StageStatus,
@@ -53,16 +58,36 @@ pub async fn fusion(
     events.tell(LoopEvent::RoundStarted { round: 1, rounds: 1, seats: &plan.panel });
     let gathered = calls.gather(panel::calls(plan, ask), plan.gather_rule()).await;
     let survivors = panel::admit(plan, gathered, trace)?;
+    let usable = survivors.len();
+    let survivors = grounded(plan, ask, survivors, trace)?;
     let seats = plan.panel.len();
-    events.tell(LoopEvent::RoundFinished { round: 1, usable: survivors.len(), seats });
+    events.tell(LoopEvent::RoundFinished { round: 1, usable, seats });
 
     if plan.single_answer_passthrough && survivors.len() == 1 {
         return synthesis::hand_through(survivors, trace);
     }
     let judge = plan.judge_among(&survivors);
-    let material = Material::new(ask, &survivors, plan.panel.len());
+    let mut material = Material::new(ask, &survivors, plan.panel.len());
+    trace.tell_support(&mut material);
     trace.identical(&material);
     let analysis = Judge { plan, calls, events }.analyse(&judge, &material, trace).await?;
     let writing = Writing { plan, ask, material: &material, analysis: analysis.as_ref(), calls, events };
-    writing.write(&Writers::new(&judge, &survivors), trace).await
+    let answer = writing.write(&Writers::new(&judge, &survivors), trace).await?;
+    if let Answer::Finished(reply) = &answer {
+        trace.resolve(&reply.reply.content);
+    }
+    Ok(answer)
+}
+
+/// The answers that grounding leaves; all of them where the plan has none.
+fn grounded(
+    plan: &FusionPlan,
+    ask: &ChatRequest,
+    survivors: Vec<Survivor>,
+    trace: &mut FusionTrace,
+) -> Result<Vec<Survivor>, LoopFault> {
+    let Some(settings) = &plan.grounding else { return Ok(survivors) };
+    let (kept, found) = grounding::ground(settings, &*plan.scorer, ask, survivors)?;
+    trace.grounding = Some(found);
+    Ok(kept)
 }

@@ -3,10 +3,12 @@
 //! It does not know which names exist. **Invariant:** a plan has 1 to [`MAX_PANEL`] seats and a quorum they can reach.
 
 use super::fault::PlanFault;
+use super::grounding::{OverlapScorer, SupportScorer};
 use super::prompts::Prompts;
 use crate::answers::Survivor;
 use crate::calls::GatherRule;
-use chorus_spec::{FusionSettings, ModelId, OnError};
+use chorus_spec::{FusionSettings, GroundingSettings, ModelId, OnError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Most seats of a panel: one letter each.
@@ -55,6 +57,10 @@ pub struct FusionPlan {
     pub prompts: Prompts,
     /// Hand a single usable answer through as it is.
     pub single_answer_passthrough: bool,
+    /// Hold the answers against what is known before they are compared.
+    pub grounding: Option<GroundingSettings>,
+    /// Who tells whether they are supported; shared words ([`OverlapScorer`]) unless who builds the plan has better.
+    pub scorer: Arc<dyn SupportScorer>,
 }
 
 impl FusionPlan {
@@ -87,6 +93,8 @@ impl FusionPlan {
             include_intermediate_responses: settings.include_intermediate_responses,
             prompts: Prompts::from_settings(settings)?,
             single_answer_passthrough: settings.single_answer_passthrough,
+            grounding: settings.grounding,
+            scorer: Arc::new(OverlapScorer),
         })
     }
 

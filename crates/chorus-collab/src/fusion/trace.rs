@@ -4,10 +4,13 @@
 //! Source: contract Appendix B (`FusionTrace`), with fields of our own.
 
 use super::analysis::Analysis;
+use super::grounding::GroundingTrace;
 use super::plan::FusionPlan;
+use super::resolution::Resolution;
 use crate::answers::Survivor;
 use crate::calls::{CallFault, FaultKind};
 use crate::fence::Material;
+use chorus_spec::GroundingPolicy;
 use serde::Serialize;
 
 /// What happened, stage by stage.
@@ -39,6 +42,12 @@ pub struct FusionTrace {
     /// Answers that several seats gave alike; shown to judge and writer once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub identical: Vec<Identical>,
+    /// What the final answer did about disagreements and gaps; absent without an analysis, and until a stream has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<Resolution>,
+    /// How well the answers are supported; absent without grounding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grounding: Option<GroundingTrace>,
     /// Texts that were cut to fit a context window.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compacted: Vec<Compacted>,
@@ -178,6 +187,7 @@ impl FusionTrace {
         let mut shown = self.clone();
         if !include_analysis {
             shown.analysis = None;
+            shown.resolution = None;
         }
         if !include_responses {
             shown.responses = Vec::new();
@@ -253,6 +263,28 @@ impl FusionTrace {
             from_tokens: tokens(from),
             to_tokens: tokens(to),
         }));
+    }
+
+    /// Says what the final answer did about the panel's disagreements; whoever forwards a stream calls it at its end.
+    pub fn resolve(&mut self, answer: &str) {
+        if let Some(Analysis::Parsed(findings)) = &self.analysis {
+            self.resolution = Some(Resolution::of(findings, answer));
+        }
+    }
+
+    /// Judge and writer are told what grounding found, unless it only filters.
+    pub(super) fn tell_support(&self, material: &mut Material) {
+        let Some(grounding) = &self.grounding else { return };
+        if grounding.policy == GroundingPolicy::Filter {
+            return;
+        }
+        for answer in &mut material.answers {
+            let of_it = grounding.scores.iter().find(|score| answer.seats.first() == Some(&score.seat));
+            answer.support = of_it.and_then(|score| score.score);
+            if grounding.policy == GroundingPolicy::Annotate {
+                answer.unsupported = of_it.map(|score| score.flagged_spans.clone()).unwrap_or_default();
+            }
+        }
     }
 
     /// Notes the answers that several seats share, and each answer's letter.

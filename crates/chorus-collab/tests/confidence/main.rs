@@ -7,6 +7,8 @@ mod cascade;
 #[cfg(test)]
 mod checks;
 #[cfg(test)]
+mod page;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod stage;

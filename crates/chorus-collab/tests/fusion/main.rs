@@ -9,6 +9,7 @@ mod panel;
 #[cfg(test)]
 mod stages;
 #[cfg(test)]
+#[expect(dead_code, reason = "shared by the tests of all loopers")]
 #[path = "../support/mod.rs"]
 mod support;
 #[cfg(test)]

@@ -7,12 +7,13 @@ use chorus_collab::calls::{
 };
 use chorus_collab::{FusionPlan, FusionTrace, LoopFault, fusion};
 use chorus_spec::{FusionSettings, ModelId};
-use chorus_wire::{ChatReply, ChatRequest, Chunk, RequestLimits, Usage};
+use chorus_wire::{ChatReply, ChatRequest, Chunk, RequestLimits};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A judge's answer with all five lists.
@@ -66,6 +67,18 @@ impl Step {
         self.delay = Duration::from_millis(ms);
         self
     }
+
+    /// The same, with tokens read and written.
+    pub(crate) fn taking(mut self, read: u64, written: u64) -> Self {
+        let usage =
+            json!({ "prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written });
+        self.outcome = self.outcome.map(|body| {
+            let mut body: Value = serde_json::from_str(&body).unwrap();
+            body["usage"] = usage;
+            body.to_string()
+        });
+        self
+    }
 }
 
 /// All models, and what they were asked.
@@ -75,6 +88,17 @@ pub(crate) struct Script {
     windows: BTreeMap<String, u64>,
     asked: Mutex<Vec<Call>>,
     streamed: Mutex<Vec<String>>,
+    running: AtomicUsize,
+    peak: AtomicUsize,
+}
+
+/// One call under way; dropping it ends it.
+struct Running<'a>(&'a AtomicUsize);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Script {
@@ -110,6 +134,22 @@ impl Script {
         self.streamed.lock().unwrap().clone()
     }
 
+    /// Most calls that were under way at once.
+    pub(crate) fn peak(&self) -> usize {
+        self.peak.load(Ordering::SeqCst)
+    }
+
+    /// Every call, in the order in which they began.
+    pub(crate) fn all(&self) -> Vec<Call> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    fn begin(&self) -> Running<'_> {
+        let now = self.running.fetch_add(1, Ordering::SeqCst) + 1;
+        self.peak.fetch_max(now, Ordering::SeqCst);
+        Running(&self.running)
+    }
+
     fn next(&self, call: &Call) -> Step {
         self.asked.lock().unwrap().push(call.clone());
         let mut steps = self.steps.lock().unwrap();
@@ -118,13 +158,15 @@ impl Script {
     }
 
     async fn answer(&self, call: Call) -> Result<Reply, CallFault> {
+        let _running = self.begin();
         let step = self.next(&call);
         tokio::time::sleep(step.delay).await;
         let reply = ChatReply::parse(step.outcome?.as_bytes()).unwrap();
         if !reply.is_usable() {
             return Err(fault(FaultKind::Empty));
         }
-        Ok(Reply { model: call.model, reply, usage: Usage::default() })
+        let usage = reply.usage.unwrap_or_default();
+        Ok(Reply { model: call.model, reply, usage })
     }
 
     async fn panel(&self, calls: Vec<Call>, rule: GatherRule, enough: &Enough) -> Gathered {

@@ -12,10 +12,14 @@ use crate::fault::{Code, Fault};
 use chorus_spec::{Decision, Plugin};
 use chorus_wire::ChatRequest;
 
+/// Plugins that this version does not run and that no answer depends on: every request misses the cache, nothing is
+/// compressed, and run records are kept whether or not a route asks to be replayed.
+const OPTIONAL: [&str; 3] = ["response_cache", "context_compression", "router_replay"];
+
 /// Applies every request-editing plugin of a decision.
 ///
 /// # Errors
-/// A plugin that this version does not run: the route would not do what its author asked.
+/// A plugin that this version does not run, and without which the route would not do what its author asked.
 pub fn edit_request(decision: &Decision, request: &mut ChatRequest) -> Result<(), Fault> {
     for plugin in &decision.plugins {
         match plugin {
@@ -23,6 +27,7 @@ pub fn edit_request(decision: &Decision, request: &mut ChatRequest) -> Result<()
             Plugin::RequestParams(params) => request_params::apply(params, request),
             Plugin::Tools(tools) => tools::apply(tools, request)?,
             Plugin::HeaderMutation(_) | Plugin::FastResponse { .. } => {}
+            Plugin::Unsupported { kind, .. } if OPTIONAL.contains(&kind.as_str()) => {}
             Plugin::Unsupported { kind, .. } => {
                 let text = format!(
                     "the decision `{}` uses the plugin `{kind}`, which is known and not supported yet",

@@ -22,6 +22,16 @@ pub fn apply(prompt: &SystemPrompt, request: &mut ChatRequest) {
     request.set_messages(messages);
 }
 
+/// Adds a paragraph at the end of the operator's or client's system message; it becomes one where there is none.
+pub fn append(paragraph: &str, request: &mut ChatRequest) {
+    let mut messages = request.messages().to_vec();
+    match messages.iter_mut().find(|m| m.role == Role::System) {
+        Some(system) => *system = Message::new(Role::System, &format!("{}\n\n{paragraph}", system.text)),
+        None => messages.insert(0, Message::new(Role::System, paragraph)),
+    }
+    request.set_messages(messages);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,6 +17,10 @@ use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_util::sync::CancellationToken;
 
+/// As the `chorus` binary has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Threads that a part of the rig runs on. With its own, as a process would have, every step of a request wakes a
 /// thread that sleeps; on the client's only one, what is left is work.
 pub(crate) struct Threads {
@@ -70,6 +74,7 @@ impl Chorus {
             local: None,
             records: Some(Arc::new(SqliteRunStore::in_memory().unwrap())),
             limits: Limits::default(),
+            folders: Default::default(),
         };
         let door = Door::new(Engine::new(spec, options).unwrap(), DoorLimits::default());
         let free = SocketAddr::from(([127, 0, 0, 1], 0));

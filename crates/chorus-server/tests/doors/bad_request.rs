@@ -31,8 +31,8 @@ const BAD: [(&str, u16, &str, Option<&str>); 16] = [
     ),
     (
         r#"{"model": "vllm-sr/remom", "messages": [{"role": "user", "content": "x"}]}"#,
-        501,
-        "not_supported",
+        400,
+        "no_looper_decision",
         Some("model"),
     ),
     (r#"{"model": "small"}"#, 400, "invalid_request", Some("messages")),
@@ -85,7 +85,7 @@ async fn b07_every_bad_body_is_an_error_of_the_api() {
         codes,
         [
             failed("model_not_found"),
-            failed("not_supported"),
+            failed("no_looper_decision"),
             failed("invalid_request"),
             failed("invalid_request"),
             (RunStatus::Ok, None),

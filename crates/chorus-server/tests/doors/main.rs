@@ -11,10 +11,13 @@
 mod bad_backend;
 mod bad_request;
 mod body;
+mod budgets;
 mod fusion;
 mod leaving;
+mod loopers;
 mod lossless;
 mod panics;
+mod progress;
 mod stopping;
 mod streams;
 mod support;

@@ -5,6 +5,7 @@
 //! name scores below 0.85: naming somebody is no leak.
 
 mod gazetteer;
+mod hash;
 mod model;
 mod token;
 

@@ -56,6 +56,29 @@ impl Document {
         json(&self.0)
     }
 
+    /// Where the value of a dotted path such as `components[0].name` was written; of a path that leads to nothing, where
+    /// the last value on the way was.
+    #[must_use]
+    pub fn place_of(&self, path: &str) -> Place {
+        let mut at = &self.0;
+        for step in path.split(['.', '[']).filter(|step| !step.is_empty()) {
+            let next = match &at.kind {
+                Kind::Seq(items) => step.strip_suffix(']').and_then(|n| items.get(n.parse::<usize>().ok()?)),
+                _ => at.entry(step).map(|it| &it.value),
+            };
+            match next {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        at.place
+    }
+
+    /// Puts another text in the place of each text for which `replace` has one.
+    pub fn replace_texts(&mut self, replace: &mut dyn FnMut(&str) -> Option<String>) {
+        replace_texts(&mut self.0, replace);
+    }
+
     /// Changes what the patch names and nothing else: a mapping is merged key by key, `null` removes a key, anything
     /// else (a list too) replaces what was there. Source: RFC 7386.
     pub fn merge(&mut self, patch: &Value) {
@@ -156,6 +179,18 @@ fn merge(target: &mut Node, patch: &Value) {
     }
 }
 
+fn replace_texts(node: &mut Node, replace: &mut dyn FnMut(&str) -> Option<String>) {
+    match &mut node.kind {
+        Kind::Map(entries) => entries.iter_mut().for_each(|it| replace_texts(&mut it.value, replace)),
+        Kind::Seq(items) => items.iter_mut().for_each(|it| replace_texts(it, replace)),
+        Kind::Scalar { text, plain } => {
+            if let Some(other) = replace(text) {
+                (*text, *plain) = (other, false);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,6 +221,15 @@ mod tests {
             document.merge(&patch);
             assert_eq!(document.to_json(), want, "{original} with {patch}");
         }
+    }
+
+    #[test]
+    fn a_path_leads_to_its_place_and_texts_can_be_replaced() {
+        let mut document = read("a:\n  - b: x\n    c: 1\n  - d\n");
+        let place = |path: &str| (document.place_of(path).line, document.place_of(path).column);
+        assert_eq!((place("a[0].c"), place("a[1]"), place("a[0].nothing")), ((3, 8), (4, 5), (2, 5)));
+        document.replace_texts(&mut |text| (text == "x").then(|| "y".to_owned()));
+        assert_eq!(document.to_json(), json!({"a": [{"b": "y", "c": 1}, "d"]}));
     }
 
     #[test]

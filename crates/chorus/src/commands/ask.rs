@@ -2,9 +2,9 @@
 
 use crate::cli::Ask;
 use crate::printer::Printer;
-use crate::setup;
 use crate::terminal::{question, say};
 use crate::trace;
+use crate::{setup, stock};
 use anyhow::Context;
 use chorus_engine::Inbound;
 use chorus_store::{RunId, RunStore};
@@ -18,11 +18,16 @@ pub(crate) async fn run(flags: Ask) -> anyhow::Result<ExitCode> {
     let question = question(&flags.question)?;
     let spec = setup::spec(flags.config.as_deref(), &flags.source).await?;
     let records = Arc::new(setup::records(flags.source.runs_file.clone())?);
-    let engine =
-        setup::engine_with(spec, &flags.source, Some(Arc::clone(&records) as Arc<dyn RunStore>)).await?;
+    let engine = stock::engine_with(
+        spec,
+        flags.config.as_deref(),
+        &flags.source,
+        Some(Arc::clone(&records) as Arc<dyn RunStore>),
+    )
+    .await?;
     let mut request = ChatRequest::new(&flags.model, vec![Message::new(Role::User, &question)]);
     request.set_stream(!flags.json, true);
-    let run = engine.run(Inbound { request, progress: true });
+    let run = engine.run(Inbound { progress: true, budget: flags.budget, ..Inbound::of(request) });
     let id = run.id.clone();
     let printed = tokio::select! {
         printed = Printer::streaming(flags.trace).print(run) => printed,

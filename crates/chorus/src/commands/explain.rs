@@ -1,15 +1,18 @@
 //! `chorus explain [FILE] "…"`: signals, projections, every decision's proof. No model is called.
 
 use crate::cli::Explain;
-use crate::setup;
 use crate::terminal::{question, say, table};
+use crate::{setup, stock};
 use anyhow::Context;
 use chorus_engine::Evaluation;
 use chorus_policy::{
     AbsentReason, Evidence, NodeType, Observation, ProjectionTrace, Proof, ProofNode, Truth,
 };
+use chorus_signals::KnowledgeUse;
+use chorus_spec::SignalKey;
 use chorus_wire::{ChatRequest, Message, Role};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -22,7 +25,7 @@ pub(crate) async fn run(flags: Explain) -> anyhow::Result<ExitCode> {
     };
     let question = question(text)?;
     let spec = setup::spec(file.as_deref(), &flags.source).await?;
-    let engine = setup::engine_with(spec, &flags.source, None).await?;
+    let engine = stock::engine_with(spec, file.as_deref(), &flags.source, None).await?;
     let request = ChatRequest::new(&flags.model, vec![Message::new(Role::User, &question)]);
     let evaluation = engine.evaluate(request).await.map_err(|fault| anyhow::anyhow!(fault.public))?;
     say(&if flags.json { as_json(&evaluation)? } else { as_text(&flags.model, &evaluation) });
@@ -35,6 +38,12 @@ fn as_json(evaluation: &Evaluation) -> anyhow::Result<String> {
         "recipe": evaluation.recipe, "decision": evaluation.decision, "algorithm": evaluation.algorithm,
         "plugins": evaluation.plugins, "candidates": evaluation.recommended, "selected_model": evaluation.selected,
         "status": evaluation.status, "reason": evaluation.reason,
+        "token_counters": evaluation.counters,
+        "cosines": evaluation.cosines.iter().map(|(key, cosine)| (key.to_string(), *cosine)).collect::<BTreeMap<_, _>>(),
+        "knowledge": evaluation.knowledge.iter().map(|base| json!({
+            "name": base.name, "file": base.file, "digest": base.digest, "labels": base.labels,
+            "exemplars": base.exemplars,
+        })).collect::<Vec<_>>(),
         "error": evaluation.fault.as_ref().map(|f| &f.public), "verdict": verdict,
     });
     serde_json::to_string_pretty(&report).context("the evaluation does not serialise")
@@ -53,8 +62,13 @@ fn as_text(model: &str, evaluation: &Evaluation) -> String {
     if let Some(fault) = &evaluation.fault {
         lines.push(format!("but        {} ({})", fault.public, fault.code.as_str()));
     }
+    lines.push(match evaluation.counters.as_slice() {
+        [] => "tokens     estimated: not every model that may answer has its vocabulary here".to_owned(),
+        models => format!("tokens     counted by the vocabulary of {}", models.join(", ")),
+    });
+    lines.extend(evaluation.knowledge.iter().map(knowledge));
     if let Some(decided) = &evaluation.routed.decided {
-        lines.push(format!("\nsignals\n{}", signals(&decided.evidence)));
+        lines.push(format!("\nsignals\n{}", signals(&decided.evidence, &evaluation.cosines)));
         projections(&decided.verdict.projections, &mut lines);
         lines.push("\ndecisions".to_owned());
         for proof in &decided.verdict.proofs {
@@ -64,8 +78,14 @@ fn as_text(model: &str, evaluation: &Evaluation) -> String {
     lines.join("\n")
 }
 
-fn signals(evidence: &Evidence) -> String {
-    let mut rows = vec![["  signal", "state", "confidence", "value"].map(str::to_owned)];
+fn knowledge(base: &KnowledgeUse) -> String {
+    let file = base.file.as_ref().map(|file| file.display().to_string());
+    let from = file.unwrap_or_else(|| "the built-in exemplars".to_owned());
+    format!("knowledge  {} from {from}: {} labels, {} exemplars", base.name, base.labels, base.exemplars)
+}
+
+fn signals(evidence: &Evidence, cosines: &BTreeMap<SignalKey, f64>) -> String {
+    let mut rows = vec![["  signal", "state", "confidence", "value", "cosine"].map(str::to_owned)];
     rows.extend(evidence.iter().map(|(key, seen)| {
         let number = |value: Option<f64>| value.map(|v| format!("{v:.4}")).unwrap_or_default();
         let (state, confidence, raw) = match seen {
@@ -76,7 +96,7 @@ fn signals(evidence: &Evidence) -> String {
             }
             Observation::Absent(AbsentReason::Failed(why)) => (format!("absent: {why}"), None, None),
         };
-        [format!("  {key}"), state, number(confidence), number(raw)]
+        [format!("  {key}"), state, number(confidence), number(raw), number(cosines.get(key).copied())]
     }));
     table(&rows)
 }

@@ -1,24 +1,90 @@
-//! `chorus lab train-head`: a head over the encoder, from labelled data.
+//! `chorus lab`: a head over the encoder, from labelled data; an encoder's calibration, from pairs of texts.
 
 use crate::cli::{Head, Lab, Source};
 use crate::setup;
 use crate::terminal::{note, say};
-use chorus_lab::{Report, Task, TrainHead};
+use chorus_infer::TextEncoder;
+use chorus_infer::encoder::encoder_for;
+use chorus_lab::{
+    Calibrate, EvalInjection, EvalPii, InjectionReport, LabFault, Replay, Report, Task, TrainHead,
+    TrainInjection, TrainNames,
+};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Trains.
+/// Trains a head, or fits a calibration.
 pub(crate) async fn run(command: Lab) -> anyhow::Result<ExitCode> {
-    let Lab::TrainHead { task, data, out, models_dir } = command;
-    let source = Source { small: false, offline: false, models_dir, runs_file: None };
-    let encoder = setup::encoder(&source).await?;
-    let task = match task {
-        Head::Domain => Task::Domain,
-        Head::Complexity => Task::Complexity,
-    };
-    let work = TrainHead { task, data_dir: data, out_dir: out };
+    match command {
+        Lab::TrainHead { task, data, out, encoder, longest, models_dir } => {
+            let task = task_of(task);
+            let work = TrainHead { task, data_dir: data, longest_bytes: longest, out_dir: out };
+            train(work, &encoder, models_dir).await
+        }
+        Lab::Calibrate { encoder, data, out, models_dir } => {
+            calibrate(Calibrate { encoder, data_dir: data, out_dir: out }, &offline_work(models_dir)).await
+        }
+        Lab::TrainInjection { data, out, encoder, models_dir } => {
+            let work = TrainInjection { data_dir: data, out_dir: out };
+            injection(&encoder, models_dir, move |encoder| work.run(encoder, &mut |text| note(text))).await
+        }
+        Lab::EvalInjection { data, encoder, models_dir } => {
+            let work = EvalInjection { data_dir: data };
+            injection(&encoder, models_dir, move |encoder| work.run(encoder, &mut |text| note(text))).await
+        }
+        Lab::TrainNames { data, out } => {
+            let report = TrainNames { data_dir: data, out_dir: out }.run(&mut |text| note(text))?;
+            say(&format!("learnt from {} texts", report.learnt));
+            Ok(ExitCode::SUCCESS)
+        }
+        Lab::Replay { data, out } => {
+            let report = Replay { data_dir: data, out_dir: out }.run(&mut |text| note(text))?;
+            say(&report.to_string());
+            Ok(ExitCode::SUCCESS)
+        }
+        Lab::EvalPii { data } => {
+            say(&EvalPii { data_dir: data }.run()?.to_string());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+async fn injection(
+    name: &str,
+    models_dir: Option<PathBuf>,
+    work: impl FnOnce(&dyn TextEncoder) -> Result<InjectionReport, LabFault> + Send + 'static,
+) -> anyhow::Result<ExitCode> {
+    let encoder = setup::encoder_named(&offline_work(models_dir), encoder_for(name)).await?;
+    let report = tokio::task::spawn_blocking(move || work(&*encoder)).await??;
+    say(&report.to_string());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn offline_work(models_dir: Option<PathBuf>) -> Source {
+    Source { small: false, offline: false, models_dir, runs_file: None, knowledge: None }
+}
+
+async fn calibrate(work: Calibrate, source: &Source) -> anyhow::Result<ExitCode> {
+    let encoder = setup::encoder_named(source, encoder_for(&work.encoder)).await?;
+    let report = tokio::task::spawn_blocking(move || work.run(&*encoder, &mut |text| note(text))).await??;
+    say(&report.card);
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn train(work: TrainHead, name: &str, models_dir: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+    let encoder = setup::encoder_named(&offline_work(models_dir), encoder_for(name)).await?;
     let report = tokio::task::spawn_blocking(move || work.run(&*encoder, &mut |text| note(text))).await??;
     say(&summary(&report));
     Ok(ExitCode::SUCCESS)
+}
+
+fn task_of(head: Head) -> Task {
+    match head {
+        Head::Domain => Task::Domain,
+        Head::Complexity => Task::Complexity,
+        Head::FactCheck => Task::FactCheck,
+        Head::UserFeedback => Task::UserFeedback,
+        Head::Modality => Task::Modality,
+    }
 }
 
 fn summary(report: &Report) -> String {

@@ -1,10 +1,12 @@
 //! One file a command.
 
 mod ask;
+mod bundle;
 mod check;
 mod explain;
 mod lab;
 mod models;
+mod policy;
 mod runs;
 mod serve;
 
@@ -18,6 +20,8 @@ pub(crate) async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Ask(flags) => ask::run(flags).await,
         Command::Explain(flags) => explain::run(flags).await,
         Command::Check(flags) => check::run(&flags),
+        Command::Policy(verb) => policy::run(verb).await,
+        Command::Artifact(verb) => bundle::run(verb),
         Command::Models(command) => models::run(command).await,
         Command::Runs(command) => runs::run(command).await,
         Command::Lab(command) => lab::run(command).await,

@@ -59,6 +59,7 @@ impl Setup {
             local: None,
             records: Some(Arc::new(records.clone())),
             limits: self.limits,
+            folders: Default::default(),
         };
         let door = Door::new(Engine::new(spec, options).unwrap(), self.door);
         door.set_ready(true);
@@ -109,6 +110,12 @@ impl House {
     /// A chat completion, whole.
     pub(crate) async fn chat(&self, body: &Value) -> Answer {
         self.post("/v1/chat/completions", body.to_string()).await
+    }
+
+    /// A chat completion with that header.
+    pub(crate) async fn chat_with(&self, header: (&str, &str), body: &Value) -> Incoming {
+        let request = Request::post(self.url("/v1/chat/completions")).header(header.0, header.1);
+        self.send(request.body(Full::new(body.to_string().into())).unwrap()).await
     }
 
     /// A chat completion with `stream: true`, as it comes.

@@ -3,7 +3,7 @@
 //! It knows which lists a word is on, not what that means: weights decide. Sources and licences: `data/pii/README.md`.
 //! **Invariant:** the same lists always give the same bits.
 
-use super::token::hash;
+use super::hash::hash;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;

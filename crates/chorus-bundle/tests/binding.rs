@@ -1,0 +1,157 @@
+//! A bundle in an environment: bindings that are read, refused and mounted; v0.3 files split and put together again.
+
+#![expect(clippy::unwrap_used, reason = "a test that finds its fixture broken has failed")]
+
+use chorus_bundle::{Bundle, Files, binding, graph, import, source};
+use proptest::prelude::*;
+
+fn bundle() -> Bundle {
+    let text = |text: &str| text.as_bytes().to_vec();
+    let files = Files::from([
+        ("mom.yaml".to_owned(), text(include_str!("source/mom.yaml"))),
+        ("policy.yaml".to_owned(), text(include_str!("source/policy.yaml"))),
+        ("prompts/code.md".to_owned(), text("Answer with code first.\n")),
+        ("suites/smoke.jsonl".to_owned(), text("{}\n")),
+    ]);
+    Bundle::build(source::read(&files).source.unwrap()).unwrap()
+}
+
+const BINDING: &str = "\
+format: 1
+components:
+  generalist:
+    deployments:
+      - name: far
+        preference: 2
+        trust: public
+        region: eu-west-1
+        price: {prompt_per_1m: 1.80, completion_per_1m: 7.20}
+        backend: {base_url: \"https://models.example/v1\", api_key_env: MODELS_KEY}
+      - name: near
+        preference: 1
+        trust: process
+        accelerator: cpu
+        backend: {type: local, model: smollm2-135m-instruct}
+";
+
+#[test]
+fn a_binding_mounts_and_leaves_the_graph_alone() {
+    let bundle = bundle();
+    let read = binding::read(BINDING, &bundle.mom).unwrap();
+    assert_eq!(read.components[0].1.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["near", "far"]);
+    let mounted = binding::mount(&bundle.graph, &bundle.mom, &read).unwrap();
+    let checked = chorus_spec::read_document(&mounted);
+    let spec = checked.spec.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
+    assert_eq!(graph::of(&mounted), bundle.graph);
+    let backends = |name: &str| spec.models[&chorus_spec::ModelId::new(name)].backends.len();
+    assert_eq!((backends("generalist"), backends("coder")), (2, 2), "coder falls back to generalist");
+}
+
+#[test]
+fn invariant_2_a_binding_with_a_policy_key_is_refused_by_name() {
+    let mom = bundle().mom;
+    for (line, key) in [
+        ("bounds: {max_calls: 99}\n", "bounds"),
+        ("routing: {}\n", "routing"),
+        ("constraints: []\n", "constraints"),
+        ("operating_points: []\n", "operating_points"),
+        ("global: {}\n", "global"),
+    ] {
+        let found = binding::read(&format!("{BINDING}{line}"), &mom).unwrap_err();
+        assert!(found[0].message.contains(&format!("`{key}` is of the bundle")), "{found:?}");
+    }
+    let nested = BINDING.replace("        accelerator: cpu", "        threshold: 0.1");
+    let found = binding::read(&nested, &mom).unwrap_err();
+    assert_eq!((found.len(), found[0].place.line, found[0].code), (1, 14, "unknown-key"));
+    assert!(found[0].message.contains("`threshold` is of the bundle"));
+}
+
+#[test]
+fn what_a_binding_lacks_or_makes_up_is_told_at_once() {
+    let mom = bundle().mom;
+    let text = "format: 2\nbundle: latest\ncomponents:\n  nobody: {deployments: [{name: a}]}\n";
+    let codes: Vec<&str> = binding::read(text, &mom).unwrap_err().iter().map(|it| it.code).collect();
+    assert_eq!(codes, ["missing-key", "bad-value", "bad-value", "unknown-reference", "missing-key"]);
+}
+
+const CONFIG: &str = "\
+version: v0.3
+listeners: [{port: 8899, timeout: 1200s}]
+global:
+  router: {auto_model_names: [acme/auto]}
+  integrations: {looper: {timeout_seconds: 30, endpoint: \"http://127.0.0.1:1\"}}
+  stores: {response_cache: {enabled: false}}
+providers:
+  defaults: {default_model: small}
+  models:
+    - name: small
+      provider_model_id: small-q4
+      pricing: {currency: USD, prompt_per_1m: 0.10, completion_per_1m: 0.00}
+      backend_refs: [{name: here, endpoint: \"127.0.0.1:1\", weight: 1}]
+routing:
+  modelCards: [{name: small, context_window_size: 4096, quality_score: 0.50}]
+  signals:
+    keywords: [{name: k, operator: OR, keywords: [0.30, no, \"1\"]}]
+  decisions:
+    - {name: d, priority: 1, rules: {type: keyword, name: k}, modelRefs: [{model: small, weight: 1.0}]}
+";
+
+/// The checked routes of a configuration, places aside.
+fn routes(spec: &chorus_spec::Spec) -> String {
+    let text =
+        format!("{:?} {:?} {:?} {:?}", spec.recipes, spec.entrypoints, spec.models, spec.default_model);
+    let mut parts = text.split("Place { ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |all, part| all + part.split_once('}').map_or("", |(_, rest)| rest))
+}
+
+#[test]
+fn a_configuration_is_split_and_put_together_again() {
+    let imported = import::split(CONFIG, "acme/imported").unwrap_or_else(|fault| panic!("{fault:?}"));
+    let file = |name: &str| String::from_utf8(imported.files[name].clone()).unwrap();
+    for (name, has, lacks) in [
+        ("policy.yaml", "auto_model_names", "response_cache"),
+        ("policy.yaml", "timeout_seconds", "127.0.0.1"),
+        ("runtime.yaml", "response_cache", "auto_model_names"),
+        ("runtime.yaml", "endpoint", "keywords"),
+        ("binding.yaml", "127.0.0.1:1", "keywords"),
+        ("mom.yaml", "context_tokens: 4096", "127.0.0.1"),
+    ] {
+        let text = file(name);
+        assert!(text.contains(has) && !text.contains(lacks), "{name}: {text}");
+    }
+    let bundle = Bundle::build(imported.source.clone()).unwrap();
+    let read = binding::read(&file("binding.yaml"), &bundle.mom).unwrap();
+    let checked = binding::check(&bundle.graph, &bundle.mom, &read).unwrap();
+    let again = checked.spec.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
+    assert_eq!(routes(&again), routes(&chorus_spec::read(CONFIG).spec.unwrap()));
+}
+
+#[test]
+fn what_cannot_travel_is_not_imported() {
+    let broken = import::split(&CONFIG.replace("model: small, weight", "model: nobody, weight"), "x");
+    assert!(matches!(broken, Err(import::ImportFault::Config(found)) if found.len() == 1));
+    let header = CONFIG.replace(
+        "weight: 1.0}]}",
+        "weight: 1.0}], plugins: [{type: header_mutation, configuration: {add: [{name: X, value: \"${TOKEN}\"}]}}]}",
+    );
+    assert!(matches!(import::split(&header, "x"), Err(import::ImportFault::Source(_))));
+}
+
+proptest! {
+    #[test]
+    fn invariant_1_no_binding_changes_the_graph(
+        preferences in prop::collection::vec((0..9_u64, "[a-z]{1,8}", 0..65_535_u16), 1..5),
+        trust in prop::sample::select(vec!["process", "private", "public"]),
+    ) {
+        let bundle = bundle();
+        let mut text = "format: 1\ncomponents:\n  generalist:\n    deployments:\n".to_owned();
+        for (at, (preference, host, port)) in preferences.iter().enumerate() {
+            text += &format!("      - {{name: d{at}, preference: {preference}, trust: {trust}, backend: {{endpoint: \"{host}:{}\"}}}}\n", port + 1);
+        }
+        let read = binding::read(&text, &bundle.mom).unwrap();
+        let mounted = binding::mount(&bundle.graph, &bundle.mom, &read).unwrap();
+        prop_assert_eq!(graph::of(&mounted), bundle.graph.clone());
+        prop_assert!(binding::check(&bundle.graph, &bundle.mom, &read).unwrap().spec.is_some());
+    }
+}

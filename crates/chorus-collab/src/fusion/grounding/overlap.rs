@@ -1,0 +1,109 @@
+//! Support by shared words: no model, weak evidence.
+//!
+//! A sentence is supported as far as one sentence of the reference holds its content words, and contradicted where that
+//! sentence holds at least half of them but other numbers, or a negation that it lacks. It sees neither synonyms nor
+//! other languages, and languages without spaces only as whole runs of characters.
+
+use super::sentences;
+use super::{Support, SupportScorer};
+use std::collections::BTreeSet;
+
+/// Shorter words carry grammar, mostly.
+const CONTENT_CHARS: usize = 4;
+/// Share of content words from which two sentences speak of the same thing.
+const SAME_SUBJECT: f64 = 0.5;
+/// Words that turn a sentence round, in the languages people ask in most.
+const NEGATIONS: [&str; 19] = [
+    "not", "no", "never", "none", "cannot", "without", "nicht", "kein", "keine", "nie", "ohne", "pas",
+    "jamais", "sans", "nunca", "sin", "não", "non", "не",
+];
+
+/// The scorer.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OverlapScorer;
+
+impl SupportScorer for OverlapScorer {
+    fn support(&self, sentence: &str, reference: &str) -> Option<Support> {
+        let claim = Words::of(sentence);
+        let known = sentences::of(reference, usize::MAX, usize::MAX).into_iter().map(Words::of);
+        let closest = known.map(|known| (claim.recall(&known), known)).max_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((recall, known)) = closest else {
+            return Some(Support { entailed: 0.0, contradicted: 0.0 });
+        };
+        Some(if recall >= SAME_SUBJECT && claim.conflicts(&known) {
+            Support { entailed: 0.0, contradicted: recall }
+        } else {
+            Support { entailed: recall, contradicted: 0.0 }
+        })
+    }
+}
+
+/// Content words and numbers of a text, folded.
+pub(in crate::fusion) fn terms(text: &str) -> BTreeSet<String> {
+    let Words { mut content, numbers, .. } = Words::of(text);
+    content.extend(numbers);
+    content
+}
+
+/// What a sentence is made of.
+struct Words {
+    content: BTreeSet<String>,
+    numbers: BTreeSet<String>,
+    negated: bool,
+}
+
+impl Words {
+    fn of(sentence: &str) -> Self {
+        let folded = sentence.to_lowercase();
+        let mut words =
+            Self { content: BTreeSet::new(), numbers: BTreeSet::new(), negated: folded.contains("n't") };
+        let apart = |c: char| !c.is_alphanumeric() && c != '.' && c != ',';
+        for word in folded.split(apart).map(|word| word.trim_matches(['.', ','])).filter(|w| !w.is_empty()) {
+            if word.starts_with(|c: char| c.is_ascii_digit()) {
+                words.numbers.insert(word.replace(',', ""));
+            } else if NEGATIONS.contains(&word) {
+                words.negated = !words.negated;
+            } else if word.chars().count() >= CONTENT_CHARS || !word.is_ascii() {
+                words.content.insert(word.to_owned());
+            }
+        }
+        words
+    }
+
+    /// The share of its content words and numbers that the other one holds; 0 where it has none.
+    fn recall(&self, other: &Self) -> f64 {
+        let held = self.content.intersection(&other.content).count()
+            + self.numbers.intersection(&other.numbers).count();
+        held as f64 / (self.content.len() + self.numbers.len()).max(1) as f64
+    }
+
+    /// One says no where the other says yes, or both count and disagree.
+    fn conflicts(&self, other: &Self) -> bool {
+        let both_count = !self.numbers.is_empty() && !other.numbers.is_empty();
+        self.negated != other.negated || (both_count && self.numbers.is_disjoint(&other.numbers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_numbers_and_negation_must_agree() {
+        let known = "The bridge was opened in 1932. It spans the harbour of Sydney.";
+        for (sentence, entailed, contradicted) in [
+            ("The bridge was opened in 1932.", true, false),
+            ("The bridge was opened in 1950.", false, true),
+            ("The bridge was not opened in 1932.", false, true),
+            ("It does not span the harbour of Sydney.", false, true),
+            ("Penguins live in Antarctica.", false, false),
+        ] {
+            let support = OverlapScorer.support(sentence, known).unwrap();
+            assert_eq!(
+                (support.entailed >= 0.5, support.contradicted >= 0.5),
+                (entailed, contradicted),
+                "{sentence}"
+            );
+        }
+    }
+}

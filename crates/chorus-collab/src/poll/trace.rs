@@ -1,0 +1,61 @@
+//! The account of one poll: who was asked step by step, what the votes came to, and why it ended.
+//!
+//! It holds no usage: calls and costs are rows of the run record.
+
+use super::ballot::Count;
+use super::plan::PollStep;
+use serde::Serialize;
+
+/// What happened.
+#[derive(Debug, Default, Clone, PartialEq, Serialize)]
+pub struct PollTrace {
+    /// The steps that were taken.
+    pub steps: Vec<StepRow>,
+    /// Why no further one was; absent when the run failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<PollStopped>,
+    /// Whose answer it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<String>,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StepRow {
+    /// Who was asked in it.
+    pub models: Vec<String>,
+    /// The leading answer after it; absent where nobody's answer could be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leader: Option<String>,
+    /// How likely it is to be right, in 0..=1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// The likelihood that was needed.
+    pub accept: f64,
+}
+
+/// Why a poll ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PollStopped {
+    /// An answer was likely enough.
+    Accepted,
+    /// The leading answer was so unlikely that others would fail too.
+    Hopeless,
+    /// Nobody was left to ask.
+    LastStep,
+    /// The budget refused a call.
+    BudgetSpent,
+}
+
+impl PollTrace {
+    pub(super) fn step(&mut self, step: &PollStep, count: Option<&Count>, stopped: Option<PollStopped>) {
+        self.steps.push(StepRow {
+            models: step.models.clone(),
+            leader: count.map(|count| count.leader.clone()),
+            share: count.map(|count| count.share),
+            accept: step.accept,
+        });
+        self.stopped = stopped;
+    }
+}

@@ -1,0 +1,87 @@
+//! The candidates: what they are asked, and which of their answers count.
+//!
+//! Their answers are the visible ones, so that they get what shapes a visible answer; tools they do not get.
+
+use super::plan::RatingsPlan;
+use super::trace::RatingsTrace;
+use crate::answers::Survivor;
+use crate::calls::{Call, CallFault, CallRole, FaultKind, Gathered};
+use crate::fault::{LoopFault, MemberFailure};
+use crate::finish;
+use crate::member::without_tools;
+use chorus_spec::OnError;
+use chorus_wire::ChatRequest;
+
+/// What candidates of a conversation with tools are told.
+const NO_TOOLS: &str = include_str!("../../prompts/fusion-v1/panel.md");
+
+/// Fields of the visible answer, which members of other loopers do not get (case G27).
+const VISIBLE: [&str; 13] = [
+    "response_format",
+    "structured_outputs",
+    "guided_json",
+    "guided_regex",
+    "guided_choice",
+    "guided_grammar",
+    "stop",
+    "logprobs",
+    "top_logprobs",
+    "logit_bias",
+    "prediction",
+    "max_tokens",
+    "max_completion_tokens",
+];
+
+/// One call a seat. A model with several seats gets a seed of its own for each: equal seeds make equal answers.
+pub(super) fn calls(plan: &RatingsPlan, ask: &ChatRequest) -> Vec<Call> {
+    let mut base = without_tools(ask, NO_TOOLS.trim());
+    for field in VISIBLE {
+        if let Some(raw) = ask.body().get(field) {
+            base.set(field, &&**raw);
+        }
+    }
+    let seed = base.body().read::<Option<i64>>("seed").ok().flatten().flatten();
+    let call = |(seat, model): (usize, &String)| {
+        let mut ask = base.clone();
+        let sitting = plan.panel.iter().take(seat).filter(|other| *other == model).count();
+        if let Some(seed) = seed.filter(|_| sitting > 0) {
+            ask.set("seed", &seed.wrapping_add(i64::try_from(sitting).unwrap_or_default()));
+        }
+        Call { model: model.clone(), role: CallRole::Panel, ask, timeout: plan.round_timeout }
+    };
+    plan.panel.iter().enumerate().map(call).collect()
+}
+
+/// The usable answers in seat order; at least one.
+///
+/// # Errors
+/// [`LoopFault::Member`] with the first fault under `on_error: fail`, [`LoopFault::Quorum`] without any answer. A call
+/// that the budget refused is no fault while there is an answer.
+pub(super) fn admit(
+    plan: &RatingsPlan,
+    gathered: Gathered,
+    trace: &mut RatingsTrace,
+) -> Result<Vec<Survivor>, LoopFault> {
+    let mut answers = Vec::new();
+    let mut faults: Vec<CallFault> = Vec::new();
+    let mut failures: Vec<MemberFailure> = Vec::new();
+    for member in gathered.members {
+        match member.outcome.and_then(|reply| Survivor::new(member.seat, reply)) {
+            Ok(mut answer) => {
+                finish::whole(&mut answer.reply.reply);
+                answers.push(answer);
+            }
+            Err(fault) => {
+                trace.unusable(&member.model, &fault);
+                failures.push((member.model, fault.kind, fault.public.clone()));
+                faults.push(fault);
+            }
+        }
+    }
+    let harmless = |fault: &CallFault| fault.kind == FaultKind::Budget && !answers.is_empty();
+    match faults.into_iter().find(|fault| !harmless(fault)) {
+        Some(fault) if plan.on_error == OnError::Fail => Err(LoopFault::Member(fault)),
+        _ if answers.is_empty() => Err(LoopFault::Quorum { wanted: 1, got: 0, failures }),
+        _ => Ok(answers),
+    }
+}

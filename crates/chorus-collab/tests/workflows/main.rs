@@ -1,0 +1,18 @@
+//! Workflows over scripted models: each test pins one rule, named after its case where it has one.
+//!
+//! The modules are `cfg(test)` because clippy lets only such modules unwrap outside test functions.
+
+#[cfg(test)]
+mod planned;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod roles;
+#[cfg(test)]
+mod stage;
+#[cfg(test)]
+#[expect(dead_code, reason = "shared by the tests of all loopers")]
+#[path = "../support/mod.rs"]
+mod support;
+#[cfg(test)]
+mod tools;

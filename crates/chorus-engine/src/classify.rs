@@ -1,0 +1,179 @@
+//! The built-in classifiers, asked apart from any policy: what the classification endpoints answer with.
+//!
+//! They are signals of a recipe that no file holds, prepared by the same extractor with the file's thresholds, so that
+//! they cannot disagree with a policy that asks the same (case D01). It knows no decision.
+
+pub use chorus_signals::pii::{Finding, Redacted};
+
+use crate::fault::{Code, Fault};
+use chorus_infer::{Head, TextEncoder, heads};
+use chorus_policy::{Ask, Evidence};
+use chorus_signals::{Extractor, PrepareFault, SharedPass, SignalDoc, Subject, pii};
+use chorus_spec::{
+    DomainSignal, FactCheckSignal, Family, Global, JailbreakMethod, JailbreakSignal, PiiSignal, Place,
+    Recipe, Signal, SignalKind, UserFeedbackSignal,
+};
+use chorus_wire::ChatRequest;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// The name of the built-in jailbreak rule.
+pub const JAILBREAK: &str = "jailbreak";
+
+/// The name of the built-in rule that allows no personal data.
+pub const PII: &str = "pii";
+
+/// The built-in classifiers, and the encoder for its own sake.
+pub struct Classifiers {
+    extractor: Arc<Extractor>,
+    asks: Vec<Ask>,
+    encoder: Option<Arc<dyn TextEncoder>>,
+    encoder_gate: Arc<Semaphore>,
+}
+
+impl Classifiers {
+    pub(crate) fn prepare(
+        global: &Global,
+        encoder: Option<Arc<dyn TextEncoder>>,
+        encoder_gate: Arc<Semaphore>,
+    ) -> Result<Self, PrepareFault> {
+        let recipe = recipe();
+        let asks = recipe.signals.iter().map(|s| Ask { family: s.family(), rule: s.name.clone() }).collect();
+        let extractor = Extractor::prepare(&recipe, global, encoder.clone())?;
+        extractor.warm();
+        Ok(Self { extractor: Arc::new(extractor), asks, encoder, encoder_gate })
+    }
+
+    /// What these families say of a request: domain, fact check, user feedback, jailbreak, pii.
+    ///
+    /// # Errors
+    /// [`Code::Internal`] when a classifier panics.
+    pub async fn observe(&self, families: &[Family], request: ChatRequest) -> Result<Evidence, Fault> {
+        let asks: Vec<Ask> = self.asks.iter().filter(|ask| families.contains(&ask.family)).cloned().collect();
+        let extractor = Arc::clone(&self.extractor);
+        self.blocking(move || {
+            let mut evidence = Evidence::default();
+            extractor.extract(&asks, &Subject::of(&request), &mut SharedPass::new(), &mut evidence);
+            evidence
+        })
+        .await
+    }
+
+    /// Every place of a text that is taken to be personal data, and the text with placeholders for those of at least
+    /// that score and of these types; all types when none is named.
+    ///
+    /// # Errors
+    /// [`Code::Internal`] when the recogniser panics.
+    pub async fn personal_data(
+        &self,
+        text: String,
+        least_score: f64,
+        types: Vec<String>,
+    ) -> Result<(Vec<Finding>, Redacted), Fault> {
+        self.blocking(move || {
+            let mut found = pii::find(&text);
+            found.retain(|finding| {
+                let asked = types.is_empty() || types.iter().any(|name| finding.entity.is_called(name));
+                asked && finding.score >= least_score
+            });
+            let redacted = pii::redact(&text, &found);
+            (found, redacted)
+        })
+        .await
+    }
+
+    /// The encoder's digest and the length of its vectors, where one is loaded.
+    #[must_use]
+    pub fn encoder(&self) -> Option<(&str, usize)> {
+        self.encoder.as_deref().map(|encoder| (encoder.digest(), encoder.dimension()))
+    }
+
+    /// One unit vector a text.
+    ///
+    /// # Errors
+    /// [`Code::NotLoaded`] without an encoder.
+    pub async fn embed(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, Fault> {
+        let Some(encoder) = self.encoder.clone() else {
+            let text = "no encoder is loaded, because no signal of the served policy needs one";
+            return Err(Fault::new(Code::NotLoaded, text));
+        };
+        let encoded = self.blocking(move || {
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            encoder.encode(&texts)
+        });
+        encoded.await?.map_err(|fault| Fault::new(Code::Internal, fault.to_string()))
+    }
+
+    /// One pass a core at a time, off the runtime's own threads.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Fault> {
+        let _permit = self.encoder_gate.acquire().await;
+        let work = tokio::task::spawn_blocking(work).await;
+        work.map_err(|_| Fault::new(Code::Internal, "a classifier failed badly; see the log"))
+    }
+}
+
+/// Every family of signals that this version evaluates, cheapest first.
+#[must_use]
+pub fn families() -> &'static [SignalDoc] {
+    chorus_signals::ALL
+}
+
+/// The built-in heads with labels: each one's name and labels.
+#[must_use]
+pub fn heads() -> Vec<HeadInfo> {
+    let built_in = [
+        ("domain", heads::of_default().domain),
+        ("complexity", heads::of_default().complexity),
+        ("fact_check", heads::of_default().fact_check),
+        ("user_feedback", heads::of_default().user_feedback),
+        ("modality", heads::of_default().modality),
+    ];
+    let shown = |(name, head): (&'static str, Option<&'static Head>)| {
+        head.map(|head| HeadInfo { name, labels: head.labels().to_vec() })
+    };
+    built_in.into_iter().filter_map(shown).collect()
+}
+
+/// A built-in head.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct HeadInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// Its labels.
+    pub labels: Vec<String>,
+}
+
+/// Every built-in classifier as a rule.
+fn recipe() -> Recipe {
+    let categories = heads::of_default().domain.map(Head::labels).unwrap_or_default();
+    let jailbreak = JailbreakSignal {
+        method: JailbreakMethod::default(),
+        threshold: None,
+        include_history: false,
+        jailbreak_patterns: Vec::new(),
+        benign_patterns: Vec::new(),
+    };
+    let pii = PiiSignal { threshold: None, allowed: Vec::new(), include_history: false };
+    let others = [
+        ("needs_fact_check", SignalKind::FactCheck(FactCheckSignal::Needed)),
+        ("no_fact_check_needed", SignalKind::FactCheck(FactCheckSignal::NotNeeded)),
+        ("satisfied", SignalKind::UserFeedback(UserFeedbackSignal::Satisfied)),
+        ("need_clarification", SignalKind::UserFeedback(UserFeedbackSignal::NeedClarification)),
+        ("wrong_answer", SignalKind::UserFeedback(UserFeedbackSignal::WrongAnswer)),
+        ("want_different", SignalKind::UserFeedback(UserFeedbackSignal::WantDifferent)),
+        (JAILBREAK, SignalKind::Jailbreak(jailbreak)),
+        (PII, SignalKind::Pii(pii)),
+    ];
+    let domain = DomainSignal { mmlu_categories: Vec::new(), model_scores: Vec::new() };
+    let domains = categories.iter().map(|name| (name.as_str(), SignalKind::Domain(domain.clone())));
+    let signals = domains.chain(others).map(|(name, kind)| Signal {
+        name: name.to_owned(),
+        description: String::new(),
+        kind,
+        place: Place::default(),
+    });
+    Recipe { name: "built-in classifiers".to_owned(), signals: signals.collect(), ..Recipe::default() }
+}

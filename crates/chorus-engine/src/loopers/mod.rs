@@ -1,0 +1,226 @@
+//! Loopers at work: each one's plan made, its run watched, its trace kept, its faults turned into ours.
+//!
+//! It knows each looper by its one function and its trace; what a looper does is `chorus-collab`'s. **Invariant:** a
+//! run leaves its trace in the record whatever way it ends.
+
+mod automix;
+mod fault;
+mod live;
+mod progress;
+mod spent;
+mod states;
+mod team;
+
+use crate::calls::LiveCalls;
+use crate::fault::Fault;
+use crate::record::Draft;
+use crate::run::Part;
+use chorus_collab::confidence::{ConfidencePlan, ConfidenceTrace, confidence};
+use chorus_collab::fusion::{FusionPlan, FusionTrace, fusion};
+use chorus_collab::ratings::{RatingsPlan, RatingsTrace, ratings};
+use chorus_collab::remom::{RemomPlan, RemomTrace, remom};
+use chorus_collab::workflows::{Suspension, WorkflowPlan, WorkflowTrace, workflows};
+use chorus_collab::{Answer, LoopEvents, LoopFault};
+use chorus_spec::LooperKind;
+use chorus_wire::ChatRequest;
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+pub(crate) use live::as_live;
+pub(crate) use progress::member_teller;
+pub(crate) use spent::{Ended, account};
+pub use states::MemoryStates;
+pub(crate) use team::{check_request, plan};
+
+/// The fields of a body in which loopers leave their traces; a backend that sends one cannot forge a trace (case G19).
+pub const TRACE_FIELDS: &[&str] = &["fusion", "reasoning_mom_responses", "flow", "confidence", "ratings"];
+
+/// A checked plan of a looper.
+#[derive(Debug)]
+pub enum LooperPlan {
+    /// A panel, a judge and a writer.
+    Fusion(Box<FusionPlan>),
+    /// A cascade from a small model to a large one.
+    Confidence(Box<ConfidencePlan>),
+    /// Candidates side by side, rated.
+    Ratings(Box<RatingsPlan>),
+    /// Rounds of parallel reasoning.
+    Remom(Box<RemomPlan>),
+    /// Bounded steps, by roles or by a planner.
+    Workflows(Box<WorkflowPlan>),
+}
+
+impl LooperPlan {
+    /// Which looper it is.
+    #[must_use]
+    pub fn kind(&self) -> LooperKind {
+        match self {
+            Self::Fusion(_) => LooperKind::Fusion,
+            Self::Confidence(_) => LooperKind::Confidence,
+            Self::Ratings(_) => LooperKind::Ratings,
+            Self::Remom(_) => LooperKind::ReMoM,
+            Self::Workflows(_) => LooperKind::Workflows,
+        }
+    }
+
+    /// Who writes the answer, where that is known before a call.
+    #[must_use]
+    pub fn writer(&self) -> Option<&str> {
+        match self {
+            Self::Fusion(plan) => plan.judge.as_deref().or(plan.panel.first().map(String::as_str)),
+            Self::Confidence(_) | Self::Ratings(_) | Self::Workflows(_) => None,
+            Self::Remom(plan) => Some(&plan.writer),
+        }
+    }
+}
+
+/// What a run leaves in the body: the field, and what the client may see of the trace.
+pub(crate) type Shown = (&'static str, Value);
+
+/// An answer, and what the client may see of how it came about.
+pub(crate) struct Worked {
+    pub(crate) answer: Answer,
+    pub(crate) shown: Option<Shown>,
+}
+
+/// Which run it is: what a workflow that waits for tools is known by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Site<'a> {
+    /// The run's id.
+    pub(crate) run: &'a str,
+    /// The decision that won.
+    pub(crate) decision: &'a str,
+}
+
+/// Runs a looper. A spent budget ends as its budget says.
+///
+/// # Errors
+/// Why there is no answer; the record then has the trace all the same.
+pub(crate) async fn run(
+    plan: &LooperPlan,
+    request: &ChatRequest,
+    calls: &LiveCalls,
+    site: Site<'_>,
+    progress: Option<mpsc::Sender<Part>>,
+    draft: &mut Draft,
+) -> Result<Worked, Fault> {
+    let at_work = AtWork { request, calls, site, events: &progress::Teller(progress) };
+    let (outcome, shown) = match plan {
+        LooperPlan::Fusion(plan) => at_work.fusion(plan, draft).await,
+        LooperPlan::Confidence(plan) => at_work.confidence(plan, draft).await,
+        LooperPlan::Ratings(plan) => at_work.ratings(plan, draft).await,
+        LooperPlan::Remom(plan) => at_work.remom(plan, draft).await,
+        LooperPlan::Workflows(plan) => at_work.workflows(plan, draft).await,
+    };
+    settle(outcome, shown, request, calls, draft).await
+}
+
+/// A looper's own end, and what the client may see of its trace.
+type Outcome = (Result<Answer, LoopFault>, Option<Shown>);
+
+/// What every looper is given.
+struct AtWork<'a> {
+    request: &'a ChatRequest,
+    calls: &'a LiveCalls,
+    site: Site<'a>,
+    events: &'a dyn LoopEvents,
+}
+
+impl AtWork<'_> {
+    async fn fusion(&self, plan: &FusionPlan, draft: &mut Draft) -> Outcome {
+        let mut trace = FusionTrace::default();
+        let outcome = fusion(plan, self.request, self.calls, &mut trace, self.events).await;
+        keep(draft, "fusion", &bare_fusion(&trace), words(&trace.degraded_by));
+        let shown = trace.shown(plan.include_analysis, plan.include_intermediate_responses);
+        (outcome, show("fusion", &shown))
+    }
+
+    async fn confidence(&self, plan: &ConfidencePlan, draft: &mut Draft) -> Outcome {
+        let mut trace = ConfidenceTrace::default();
+        let outcome = confidence(plan, self.request, self.calls, &mut trace, self.events).await;
+        keep(draft, "confidence", &trace, Vec::new());
+        (outcome, show("confidence", &trace))
+    }
+
+    async fn ratings(&self, plan: &RatingsPlan, draft: &mut Draft) -> Outcome {
+        let mut trace = RatingsTrace::default();
+        let outcome = ratings(plan, self.request, self.calls, &mut trace, self.events).await;
+        keep(draft, "ratings", &bare_ratings(&trace), Vec::new());
+        (outcome, show("ratings", &trace))
+    }
+
+    async fn remom(&self, plan: &RemomPlan, draft: &mut Draft) -> Outcome {
+        let mut trace = RemomTrace::default();
+        let outcome = remom(plan, self.request, self.calls, &mut trace, self.events).await;
+        keep(draft, "remom", &trace.shown(false), trace.degraded_by.clone());
+        let rounds = plan.include_intermediate_responses.then_some(&trace.rounds);
+        (outcome, rounds.and_then(|rounds| show("reasoning_mom_responses", rounds)))
+    }
+
+    async fn workflows(&self, plan: &WorkflowPlan, draft: &mut Draft) -> Outcome {
+        let mut trace = WorkflowTrace::default();
+        let fresh_id = state_id(self.site.run);
+        let suspension = Suspension {
+            states: &*self.calls.mom.workflow_states,
+            fresh_id: &fresh_id,
+            decision: self.site.decision,
+        };
+        let outcome = workflows(plan, self.request, self.calls, &mut trace, self.events, &suspension).await;
+        keep(draft, "workflows", &trace.shown(false), trace.degraded_by.clone());
+        (outcome, show("flow", &trace.shown(plan.include_intermediate_responses)))
+    }
+}
+
+/// Digits of a waiting workflow's id. Source: contract §2.6.
+const STATE_ID_DIGITS: usize = 24;
+
+/// The last digits of a run's id, which hold all of its random ones: nobody else has them, and nobody can guess them.
+fn state_id(run: &str) -> String {
+    run.chars().skip(run.chars().count().saturating_sub(STATE_ID_DIGITS)).collect()
+}
+
+/// The answer of a run, or what the budget says instead of it where the budget is spent.
+async fn settle(
+    outcome: Result<Answer, LoopFault>,
+    shown: Option<Shown>,
+    request: &ChatRequest,
+    calls: &LiveCalls,
+    draft: &mut Draft,
+) -> Result<Worked, Fault> {
+    let (answer, ended) = spent::settle(outcome.map_err(|it| fault::of(&it)), request, calls).await;
+    draft.budget(Arc::clone(&calls.budget), ended);
+    draft.degraded(ended.word());
+    Ok(Worked { answer: answer?, shown })
+}
+
+/// A trace in the record: answers' texts stay out of it.
+fn keep(draft: &mut Draft, name: &str, trace: &impl Serialize, degraded: Vec<String>) {
+    draft.looped(name, serde_json::to_value(trace).ok(), degraded);
+}
+
+fn show(field: &'static str, trace: &impl Serialize) -> Option<Shown> {
+    serde_json::to_value(trace).ok().map(|value| (field, value))
+}
+
+fn bare_fusion(trace: &FusionTrace) -> FusionTrace {
+    let mut bare = trace.shown(false, false);
+    bare.failed_models.clear();
+    bare
+}
+
+fn bare_ratings(trace: &RatingsTrace) -> RatingsTrace {
+    let mut bare = trace.clone();
+    for response in &mut bare.responses {
+        response.content.clear();
+        response.reasoning = None;
+    }
+    bare
+}
+
+/// Words of a trace's own enumeration.
+fn words<T: Serialize>(reasons: &[T]) -> Vec<String> {
+    let values = reasons.iter().filter_map(|reason| serde_json::to_value(reason).ok());
+    values.map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned)).collect()
+}

@@ -1,0 +1,41 @@
+//! What an engine, or another configuration for it, is made with; and why it cannot be.
+
+use crate::budget::Limits;
+use crate::env::Env;
+use crate::local::LocalModels;
+use chorus_infer::TextEncoder;
+use chorus_signals::Folders;
+use chorus_store::RunStore;
+use std::sync::Arc;
+
+/// What an engine is built with besides its configuration.
+pub struct Options {
+    /// The environment.
+    pub env: Env,
+    /// The encoder of learned signals; without one they are absent.
+    pub encoder: Option<Arc<dyn TextEncoder>>,
+    /// Models run in this process.
+    pub local: Option<Arc<LocalModels>>,
+    /// Where run records go; without one they are dropped. `Engine::prepare` leaves an engine's records where they go.
+    pub records: Option<Arc<dyn RunStore>>,
+    /// What one request may spend.
+    pub limits: Limits,
+    /// Where files that the configuration names are looked for: knowledge bases, heads of classifiers.
+    pub folders: Folders,
+}
+
+/// Why an engine cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartFault {
+    /// A signal cannot be prepared.
+    #[error("recipe `{recipe}`: {fault}")]
+    Signals {
+        /// Whose.
+        recipe: String,
+        /// Why.
+        fault: chorus_signals::PrepareFault,
+    },
+    /// The upstream client cannot be built.
+    #[error("the upstream client cannot start: {0}")]
+    Upstream(#[from] chorus_upstream::TlsFault),
+}

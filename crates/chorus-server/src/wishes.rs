@@ -1,0 +1,28 @@
+//! What a client may wish for in headers: a smaller budget, progress, more headers.
+//!
+//! **Invariant:** a budget that cannot be read is refused; a bound that a client believes in is never dropped silently.
+
+use chorus_engine::budget::parse;
+use chorus_engine::{Code, Fault};
+use chorus_spec::BudgetSettings;
+use http::HeaderMap;
+
+/// The header that bounds what a request may spend.
+const BUDGET: &str = "x-vsr-budget";
+
+/// What `x-vsr-budget` allows; unbounded without it.
+///
+/// # Errors
+/// [`Code::InvalidRequest`].
+pub(crate) fn budget(headers: &HeaderMap) -> Result<BudgetSettings, Fault> {
+    let Some(value) = headers.get(BUDGET) else {
+        return Ok(BudgetSettings::default());
+    };
+    let text = value.to_str().unwrap_or_default();
+    parse(text).map_err(|fault| Fault::new(Code::InvalidRequest, format!("{BUDGET}: {fault}")).at(BUDGET))
+}
+
+/// Whether a header says `true`.
+pub(crate) fn is_true(headers: &HeaderMap, name: &str) -> bool {
+    headers.get(name).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"true"))
+}

@@ -1,0 +1,37 @@
+//! `cargo xtask docs`: the pages that are generated from the code, one function a set of pages.
+//!
+//! Knows which crate writes which pages; the texts are theirs, and a test of theirs holds the pages up to date.
+
+use crate::say;
+use anyhow::{Context, ensure};
+use std::path::Path;
+use std::process::Command;
+
+/// Writes every set of pages.
+pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
+    signals(root)?;
+    diagnostics(root)
+}
+
+/// `docs/signals.md` and a page a signal below `docs/signals`.
+fn signals(root: &Path) -> anyhow::Result<()> {
+    example(root, "chorus-signals", "manual")?;
+    say("docs/signals.md and docs/signals are written");
+    Ok(())
+}
+
+/// `docs/diagnostics.md` and a page a code below `docs/diagnostics`.
+fn diagnostics(root: &Path) -> anyhow::Result<()> {
+    example(root, "chorus-spec", "diagnostics")?;
+    say("docs/diagnostics.md and docs/diagnostics are written");
+    Ok(())
+}
+
+/// Runs an example that writes pages into the folder `docs`.
+fn example(root: &Path, package: &str, name: &str) -> anyhow::Result<()> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["run", "--quiet", "--package", package, "--example", name, "--", "docs"]).current_dir(root);
+    let status = cargo.status().context("cargo does not start")?;
+    ensure!(status.success(), "the example {name} of {package} failed");
+    Ok(())
+}
