@@ -3,10 +3,11 @@
 //! Its schema has no key for a policy, so that it cannot change one. **Invariant:** whatever a binding says, the graph
 //! that is served is the bundle's.
 
+use crate::bundle::Bundle;
 use crate::graph;
 use crate::mom::{Decimal, Mom};
 use crate::source::{At, Page};
-use chorus_spec::{Checked, Diagnostic, Document, code, read_document};
+use chorus_spec::{Checked, Diagnostic, Document, Place, Severity, code, read_document};
 use serde_json::{Map, Value, json};
 
 /// The format that is read.
@@ -178,8 +179,12 @@ fn deployment(name: String, at: &At<'_>) -> Option<Deployment> {
 /// the deployment that is preferred, since the contract has one of each a model.
 ///
 /// # Errors
-/// Why the whole is no document.
-pub fn mount(graph: &Value, mom: &Mom, binding: &Binding) -> Result<Document, Vec<Diagnostic>> {
+/// A binding for another bundle; why the whole is no document.
+pub fn mount(bundle: &Bundle, binding: &Binding) -> Result<Document, Vec<Diagnostic>> {
+    if let Some(other) = binding.bundle.as_ref().filter(|digest| **digest != bundle.digest) {
+        return Err(vec![for_another(other, &bundle.digest)]);
+    }
+    let mom = &bundle.mom;
     let mut providers = graph::providers(mom);
     let models = providers.get_mut("models").and_then(Value::as_array_mut);
     for model in models.into_iter().flatten() {
@@ -201,7 +206,18 @@ pub fn mount(graph: &Value, mom: &Mom, binding: &Binding) -> Result<Document, Ve
             }
         }
     }
-    graph::whole(graph, providers)
+    graph::whole(&bundle.graph, providers)
+}
+
+fn for_another(wanted: &str, found: &str) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Error,
+        code: code::BAD_VALUE,
+        message: format!("the binding is for {wanted}, and this bundle is {found}"),
+        help: None,
+        place: Place { line: 1, column: 1 },
+        path: "bundle".to_owned(),
+    }
 }
 
 /// The deployments of a component, or of the nearest stand-in that has any.
@@ -226,6 +242,6 @@ fn deployments<'b>(name: &str, mom: &Mom, binding: &'b Binding) -> &'b [Deployme
 ///
 /// # Errors
 /// As [`mount`].
-pub fn check(graph: &Value, mom: &Mom, binding: &Binding) -> Result<Checked, Vec<Diagnostic>> {
-    Ok(read_document(&mount(graph, mom, binding)?))
+pub fn check(bundle: &Bundle, binding: &Binding) -> Result<Checked, Vec<Diagnostic>> {
+    Ok(read_document(&mount(bundle, binding)?))
 }

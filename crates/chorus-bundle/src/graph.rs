@@ -83,7 +83,7 @@ pub fn of(policy: &Document) -> Value {
 pub(crate) fn settled(key: &str, value: &Value) -> Option<Value> {
     let scalar = |text: String| match text.parse::<f64>() {
         Ok(number) if is_fraction(key) && number.is_finite() => Value::String(number.to_string()),
-        _ => Value::String(text),
+        _ => unquoted(text),
     };
     Some(match value {
         Value::Null => return None,
@@ -96,6 +96,16 @@ pub(crate) fn settled(key: &str, value: &Value) -> Option<Value> {
             fields.iter().filter_map(|(key, value)| Some((key.clone(), settled(key, value)?))).collect(),
         ),
     })
+}
+
+/// Quotes around a whole number or a truth value say nothing: where text is wanted both read the same, and nowhere else
+/// has the reader let them pass.
+fn unquoted(text: String) -> Value {
+    match text.parse::<i64>() {
+        Ok(whole) if whole.unsigned_abs() < 1 << 53 && whole.to_string() == text => json!(whole),
+        _ if text == "true" || text == "false" => json!(text == "true"),
+        _ => Value::String(text),
+    }
 }
 
 /// Whole, and within what every reader of JSON keeps exactly.

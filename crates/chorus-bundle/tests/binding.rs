@@ -39,7 +39,7 @@ fn a_binding_mounts_and_leaves_the_graph_alone() {
     let bundle = bundle();
     let read = binding::read(BINDING, &bundle.mom).unwrap();
     assert_eq!(read.components[0].1.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["near", "far"]);
-    let mounted = binding::mount(&bundle.graph, &bundle.mom, &read).unwrap();
+    let mounted = binding::mount(&bundle, &read).unwrap();
     let checked = chorus_spec::read_document(&mounted);
     let spec = checked.spec.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
     assert_eq!(graph::of(&mounted), bundle.graph);
@@ -72,6 +72,17 @@ fn what_a_binding_lacks_or_makes_up_is_told_at_once() {
     let text = "format: 2\nbundle: latest\ncomponents:\n  nobody: {deployments: [{name: a}]}\n";
     let codes: Vec<&str> = binding::read(text, &mom).unwrap_err().iter().map(|it| it.code).collect();
     assert_eq!(codes, ["missing-key", "bad-value", "bad-value", "unknown-reference", "missing-key"]);
+}
+
+#[test]
+fn a_binding_for_another_bundle_does_not_mount() {
+    let bundle = bundle();
+    let bound_to = |digest: &str| {
+        let text = BINDING.replacen("format: 1", &format!("format: 1\nbundle: {digest}"), 1);
+        binding::mount(&bundle, &binding::read(&text, &bundle.mom).unwrap()).is_ok()
+    };
+    assert!(bound_to(&bundle.digest));
+    assert!(!bound_to(&format!("sha256:{}", "0".repeat(64))));
 }
 
 const CONFIG: &str = "\
@@ -122,7 +133,7 @@ fn a_configuration_is_split_and_put_together_again() {
     }
     let bundle = Bundle::build(imported.source.clone()).unwrap();
     let read = binding::read(&file("binding.yaml"), &bundle.mom).unwrap();
-    let checked = binding::check(&bundle.graph, &bundle.mom, &read).unwrap();
+    let checked = binding::check(&bundle, &read).unwrap();
     let again = checked.spec.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
     assert_eq!(routes(&again), routes(&chorus_spec::read(CONFIG).spec.unwrap()));
 }
@@ -150,8 +161,8 @@ proptest! {
             text += &format!("      - {{name: d{at}, preference: {preference}, trust: {trust}, backend: {{endpoint: \"{host}:{}\"}}}}\n", port + 1);
         }
         let read = binding::read(&text, &bundle.mom).unwrap();
-        let mounted = binding::mount(&bundle.graph, &bundle.mom, &read).unwrap();
+        let mounted = binding::mount(&bundle, &read).unwrap();
         prop_assert_eq!(graph::of(&mounted), bundle.graph.clone());
-        prop_assert!(binding::check(&bundle.graph, &bundle.mom, &read).unwrap().spec.is_some());
+        prop_assert!(binding::check(&bundle, &read).unwrap().spec.is_some());
     }
 }

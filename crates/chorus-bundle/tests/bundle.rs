@@ -97,6 +97,7 @@ fn what_looks_like_a_number_stays_the_text_that_it_was() {
         "keywords: [rust]",
         "keywords: [0.30, \"0.30\", no, \"true\", 911, \"null\", 1e3]",
     ));
+    assert_eq!(verify::read(&bundle.layout().unwrap()).unwrap(), bundle);
     let document = graph::document(&bundle.graph, &bundle.mom).unwrap();
     let spec = chorus_spec::read_document(&document).spec.unwrap();
     let kind = format!("{:?}", spec.recipes[0].signals[0].kind);
@@ -386,6 +387,16 @@ proptest! {
         let mut other = files();
         other.insert("mom.yaml".to_owned(), Value::Object(turned).to_string().into_bytes());
         prop_assert_eq!(build(&other).digest, build(&files()).digest);
+    }
+
+    #[test]
+    fn whatever_words_a_policy_has_its_bundle_verifies(words in prop::collection::vec("[-+.eE0-9a-z]{1,6}", 1..6), quoted in any::<bool>()) {
+        let words: Vec<String> = words.iter().map(|it| if quoted { format!("\"{it}\"") } else { it.clone() }).collect();
+        let files = with("policy.yaml", "keywords: [rust]", &format!("keywords: [{}]", words.join(", ")));
+        if let Some(source) = source::read(&files).source {
+            let bundle = Bundle::build(source).unwrap();
+            prop_assert_eq!(verify::read(&bundle.layout().unwrap()), Ok(bundle));
+        }
     }
 
     #[test]

@@ -7,7 +7,8 @@ use crate::budget::{Admitted, Budget, Rates};
 use crate::constrain;
 use crate::ledger::{AttemptEnd, Entry, Ledger, Opening};
 use crate::mom::Mom;
-use crate::{plan, plugins};
+use crate::plugins;
+use crate::tailor::{self, OutputRule};
 use chorus_collab::{
     Answer, Call, CallFault, CallRole, Chunks, Enough, FaultKind, GatherRule, Gathered, Live, Member,
     ModelCalls, Reply,
@@ -44,15 +45,6 @@ pub struct LiveCalls {
     pub output_contract: Option<OutputRule>,
     /// The latest usable answer to the client's question.
     pub best: Mutex<Option<Reply>>,
-}
-
-/// A decision's word on the form of the visible answer, and which roles may write that answer.
-#[derive(Debug, Clone)]
-pub struct OutputRule {
-    /// The text.
-    pub text: String,
-    /// The roles.
-    pub authors: &'static [CallRole],
 }
 
 /// A call that the budget has consented to, ready to leave.
@@ -104,7 +96,7 @@ impl LiveCalls {
         if let Some(rule) = self.output_contract.as_ref().filter(|rule| rule.authors.contains(&call.role)) {
             plugins::system_prompt::append(&rule.text, &mut request);
         }
-        plan::for_model(&self.mom, model, &self.candidates, &mut request);
+        tailor::for_model(&self.mom, model, &self.candidates, &mut request);
         if call.role != CallRole::Direct {
             request.set_stream(stream, true);
         }

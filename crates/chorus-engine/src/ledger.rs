@@ -3,7 +3,7 @@
 //! **Invariant:** usage and cost never say less than what was spent. An attempt is entered before it starts, so one
 //! that is dropped half-way still counts, with an estimate marked as one (DESIGN.md §5.7).
 
-use crate::budget::{self, Limits, Rates, Spending, Spent};
+use crate::limits::{self, Limits, Rates, Spending, Spent};
 use chorus_collab::{CallFault, CallRole, FaultKind};
 use chorus_spec::{MicroUsd, Pricing};
 use chorus_wire::Usage;
@@ -92,7 +92,7 @@ impl Ledger {
     pub fn open(&self, opening: Opening<'_>, limits: &Limits) -> Result<(Entry, Option<u64>), Spent> {
         let Opening { role, model, backend, prompt_tokens, cap, rates } = opening;
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        let cap = budget::grant(limits, &spending(&rows), prompt_tokens, cap, rates)?;
+        let cap = limits::grant(limits, &spending(&rows), prompt_tokens, cap, rates)?;
         let estimate = |completion_tokens| Usage {
             prompt_tokens,
             completion_tokens,

@@ -6,6 +6,7 @@
 //!
 //! **Invariant:** the hot path never rewrites policy: a [`Mom`] is immutable once built, and swapped whole.
 
+mod account;
 pub mod backends;
 pub mod budget;
 pub mod calls;
@@ -18,6 +19,7 @@ pub mod fault;
 pub mod identity;
 pub mod ledger;
 pub mod life;
+mod limits;
 pub mod local;
 pub mod loopers;
 mod mom;
@@ -32,6 +34,7 @@ pub mod route;
 pub mod run;
 pub mod served;
 mod swap;
+mod tailor;
 mod vocabulary;
 
 pub use budget::Limits;

@@ -5,12 +5,13 @@
 //!
 //! **Invariant:** dropping the [`Run`](crate::Run) drops every call of the request, and its record says so.
 
+use crate::account::Ended;
 use crate::budget::Budget;
 use crate::calls::LiveCalls;
 use crate::constrain::refuse_oversize;
 use crate::fault::{Code, Fault};
 use crate::ledger::Ledger;
-use crate::loopers::{self, Ended, Shown, Site, TRACE_FIELDS, Worked};
+use crate::loopers::{self, Shown, Site, TRACE_FIELDS, Worked};
 use crate::mom::Mom;
 use crate::plan::{self, Work, WorkKind};
 use crate::record::{Draft, Ending};
@@ -75,7 +76,7 @@ impl Life {
             Arc::new(route(&self.mom, &Asked { request: Arc::clone(&request), caller }, Depth::Lazy).await?);
         draft.routed(Arc::clone(&routed));
         let work = plan::plan(&self.mom, &routed, &request)?;
-        draft.planned(&work);
+        draft.removed(&work.removed);
         let _ = self.shared.route.set(self.route_head(&request, &routed, &work));
         match &work.kind {
             WorkKind::Fast(message) => self.fast(&work.request, message).await,

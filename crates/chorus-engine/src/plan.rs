@@ -1,18 +1,16 @@
 //! From a choice to work: constraints, plugins and the algorithm turned into what will be called.
 
-use crate::calls::OutputRule;
 use crate::constrain::{Needs, Removed, constrain, nobody_left};
 use crate::fault::{Code, Fault};
 use crate::loopers::{self, LooperPlan};
 use crate::mom::Mom;
 use crate::plugins;
-use crate::reasoning;
 use crate::route::{Choice, Routed};
-use chorus_collab::CallRole;
+use crate::tailor::{OutputRule, output_rule};
 use chorus_collab::fusion::FusionPlan;
 use chorus_policy::Verdict;
 use chorus_spec::{
-    Algorithm, BudgetSettings, Decision, Family, FusionSettings, LooperKind, ModelId, ModelRef, SignalKey,
+    Algorithm, BudgetSettings, Decision, Family, FusionSettings, ModelId, ModelRef, SignalKey,
 };
 use chorus_wire::ChatRequest;
 
@@ -107,18 +105,6 @@ fn by_decision(
     };
     let budget = decision.algorithm.budget();
     Ok(Work { headers, budget, output_contract: output_rule(decision), ..work })
-}
-
-/// The text of `output_contract`, for whoever may write the visible answer.
-fn output_rule(decision: &Decision) -> Option<OutputRule> {
-    let text = decision.output_contract.clone()?;
-    let authors: &[CallRole] = match decision.algorithm.looper() {
-        None => &[CallRole::Direct],
-        Some(LooperKind::Confidence) => &[CallRole::Attempt, CallRole::Direct],
-        Some(LooperKind::Ratings) => &[CallRole::Panel, CallRole::Synthesis, CallRole::Direct],
-        Some(_) => &[CallRole::Synthesis, CallRole::Direct],
-    };
-    Some(OutputRule { text, authors })
 }
 
 /// The first candidate that constraints leave.
@@ -231,16 +217,4 @@ fn bare(model: ModelId) -> ModelRef {
 #[must_use]
 pub fn reasons(work: &Work) -> bool {
     work.candidates.iter().any(|c| c.use_reasoning == Some(true))
-}
-
-/// A request as one backend of one model gets it: the backend's name for the model, its reasoning dialect, and
-/// nothing that is ours.
-pub fn for_model(mom: &Mom, model: &chorus_spec::Model, candidates: &[ModelRef], request: &mut ChatRequest) {
-    let candidate = candidates.iter().find(|c| c.model == model.id);
-    let adapter = candidate.and_then(|c| c.lora_name.as_deref());
-    request.set_model(adapter.unwrap_or(&model.upstream_name));
-    crate::overlay::strip(request);
-    if let Some(candidate) = candidate {
-        reasoning::apply(&mom.spec, model, candidate, request);
-    }
 }

@@ -1,11 +1,11 @@
 //! The run record of a request, drafted as its life goes on and finished whatever way it ends.
 
+use crate::account::{Ended, account};
 use crate::budget::Budget;
+use crate::constrain::Removed;
 use crate::fault::Code;
 use crate::ledger::{Attempt, AttemptEnd, Ledger};
-use crate::loopers::{self, Ended};
 use crate::mom::Mom;
-use crate::plan::Work;
 use crate::route::{Choice, Routed};
 use chorus_collab::{CallRole, FaultKind};
 use chorus_policy::{AbsentReason, NodeType, Observation, ProofNode, Truth};
@@ -83,9 +83,9 @@ impl Draft {
         record.proof = decided.verdict.proofs.iter().map(proof).collect();
     }
 
-    /// What will be called, and who may not be.
-    pub(crate) fn planned(&mut self, work: &Work) {
-        let removed = work.removed.iter().map(|removed| CheckRecord {
+    /// Who may not be called.
+    pub(crate) fn removed(&mut self, removed: &[Removed]) {
+        let removed = removed.iter().map(|removed| CheckRecord {
             name: removed.constraint.to_owned(),
             held: false,
             detail: Some(format!("{} removed: {}", removed.model, removed.reason)),
@@ -122,7 +122,7 @@ impl Draft {
             self.write_route(mom, &routed);
         }
         if let Some((budget, ended)) = self.budget.take() {
-            self.record.traces.insert("budget".to_owned(), loopers::account(&budget, ledger, ended));
+            self.record.traces.insert("budget".to_owned(), account(&budget, ledger, ended));
         }
         let attempts = ledger.attempts();
         let (usage, cost) = ledger.total();

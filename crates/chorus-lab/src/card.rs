@@ -5,14 +5,13 @@
 use std::fmt::Write;
 
 use crate::report::{EvaluatedSet, PhraseFigures, Report};
-use crate::train::TrainHead;
+use crate::task::Task;
 
 /// A smaller set has no confusion table: its figures say all there is.
 const CONFUSION_FROM: usize = 40;
 
-/// The card's text.
-pub(crate) fn write(run: &TrainHead, report: &Report) -> String {
-    let task = run.task;
+/// The card's text; texts longer than `longest_bytes` were measured and not learnt.
+pub(crate) fn write(task: Task, longest_bytes: Option<usize>, report: &Report) -> String {
     let mut text = format!(
         "# Head: {}\n\n{}\n\n\
          | | |\n|---|---|\n\
@@ -27,13 +26,13 @@ pub(crate) fn write(run: &TrainHead, report: &Report) -> String {
         report.penalty,
         report.head.card().temperature,
     );
-    let longest = run.longest_bytes.map_or_else(String::new, |bytes| format!(" --longest {bytes}"));
+    let longest = longest_bytes.map_or_else(String::new, |bytes| format!(" --longest {bytes}"));
     let _ = write!(
         text,
         "Repeat with `chorus lab train-head {} --encoder ENCODER --data DATA --out OUT{longest}`",
         task.name()
     );
-    let _ = match run.longest_bytes {
+    let _ = match longest_bytes {
         Some(bytes) => write!(text, ": longer texts than of {bytes} bytes were measured and not learnt."),
         None => write!(text, "."),
     };

@@ -60,7 +60,7 @@ pub(crate) fn split(data: &Path) -> Result<Split, LabFault> {
 pub(crate) fn phrase_figures(examples: &[Example]) -> PhraseFigures {
     let (mut right, mut with_kind, mut wrong, mut chances) = (0_usize, 0_usize, 0_usize, 0_usize);
     for example in examples {
-        let named = feedback_words::kind(&example.text).map(|kind| kind.label());
+        let named = feedback_words::kind(&example.text).map(feedback_words::Kind::label);
         let label = LABELS.get(example.label).copied();
         let has_kind = example.label != NONE;
         with_kind += usize::from(has_kind);

@@ -73,7 +73,10 @@ impl TrainHead {
         fs::create_dir_all(&self.out_dir).map_err(|cause| LabFault::file(&self.out_dir, cause))?;
         let files = [
             (format!("{}.safetensors", self.task.name()), report.head.to_bytes()?),
-            (format!("{}.md", self.task.name()), card::write(self, &report).into_bytes()),
+            (
+                format!("{}.md", self.task.name()),
+                card::write(self.task, self.longest_bytes, &report).into_bytes(),
+            ),
         ];
         for (name, content) in files {
             let path = self.out_dir.join(name);

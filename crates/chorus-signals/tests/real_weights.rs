@@ -140,10 +140,11 @@ fn a_short_everyday_question_matches_its_domain_at_the_default_threshold() {
 fn misspelt(text: &str) -> String {
     let mut letters: Vec<char> = text.chars().collect();
     let mut state = 7_u32;
-    for at in 0..letters.len().saturating_sub(1) {
+    for at in 1..letters.len() {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        if (state >> 16) % 10 == 0 && letters[at].is_alphabetic() && letters[at + 1].is_alphabetic() {
-            letters.swap(at, at + 1);
+        let inside = letters.get(at - 1..=at).is_some_and(|pair| pair.iter().all(|c| c.is_alphabetic()));
+        if (state >> 16).is_multiple_of(10) && inside {
+            letters.swap(at - 1, at);
         }
     }
     letters.into_iter().collect()

@@ -17,6 +17,7 @@ mod guard;
 mod knowledge;
 mod learned;
 mod loopers;
+mod measures;
 mod names;
 pub(crate) mod nearest;
 mod order;

@@ -418,8 +418,11 @@ mod tests {
         let pages = std::fs::read_dir(root.join("docs"))
             .expect("the papers")
             .map(|page| page.expect("a page").path());
-        let pages =
-            pages.chain([root.join("README.md")]).filter(|page| page.extension().is_some_and(|e| e == "md"));
+        // The bundle's own format is another one.
+        let of_the_contract = |page: &std::path::PathBuf| {
+            page.extension().is_some_and(|e| e == "md") && !page.ends_with("mom-spec.md")
+        };
+        let pages = pages.chain([root.join("README.md")]).filter(of_the_contract);
         let mut blocks = 0;
         for page in pages {
             let text = std::fs::read_to_string(&page).expect("text");

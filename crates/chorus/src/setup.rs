@@ -6,7 +6,7 @@ use crate::terminal::note;
 use anyhow::{Context, bail};
 use chorus_engine::{Limits, LocalModels};
 use chorus_infer::TextEncoder;
-use chorus_infer::encoder::{DEFAULT_ENCODER, Keeping};
+use chorus_infer::encoder::Keeping;
 use chorus_infer::generator::GeneratorOptions;
 use chorus_infer::store::{Catalog, ModelKind, ModelStore};
 use chorus_signals::Folders;
@@ -123,11 +123,6 @@ pub(crate) fn folders(file: Option<&Path>, knowledge: Option<&Path>) -> Folders 
 pub(crate) fn limits(spec: &Spec) -> Limits {
     let max_time = spec.listeners.first().and_then(|l| l.timeout).unwrap_or(spec.global.looper_timeout);
     Limits { max_time, ..Limits::default() }
-}
-
-/// The default encoder, pulled and loaded.
-pub(crate) async fn encoder(source: &Source) -> anyhow::Result<Arc<dyn TextEncoder>> {
-    encoder_named(source, DEFAULT_ENCODER).await
 }
 
 /// The encoder of that name in the catalog, pulled and loaded; it keeps the vectors of policies' examples beside its

@@ -36,7 +36,8 @@ fn edit(path: &Path, from: &str, to: &str) {
 fn a_new_source_is_built_carried_about_and_compared() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    good(at, &["new", "helpdesk"]);
+    let made = chorus(at, &["new", "helpdesk"]);
+    assert!(made.status.success() && made.stderr.is_empty(), "{}", String::from_utf8_lossy(&made.stderr));
     assert!(refused(at, &["new", "helpdesk"]).contains("there already"));
     let built = good(at, &["build", "helpdesk"]);
     let digest = built.lines().last().unwrap();
@@ -73,11 +74,23 @@ fn what_is_refused_leaves_nothing_behind() {
     assert!(!at.join("bad").exists());
     edit(&at.join("helpdesk/policy.yaml"), "model: second", "model: nobody");
     let told = refused(at, &["build", "helpdesk"]);
-    assert!(told.contains("helpdesk/policy.yaml:21:"), "{told}");
+    assert!(told.contains("helpdesk/policy.yaml:19:"), "{told}");
     assert!(!at.join("helpdesk.bundle").exists());
     fs::create_dir(at.join("full")).unwrap();
     fs::write(at.join("full/letter.txt"), "mine").unwrap();
     assert!(refused(at, &["load", "one.tar", "full"]).contains("is not empty"));
+}
+
+#[test]
+fn a_configuration_is_imported_with_the_same_routes() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/defaults/duo.yaml");
+    assert!(good(at, &["import", "--from", config, "duo"]).contains("the routes are the same"));
+    for name in ["mom.yaml", "policy.yaml", "binding.yaml", "runtime.yaml"] {
+        assert!(at.join("duo").join(name).exists(), "{name}");
+    }
+    good(at, &["build", "duo", "--check"]);
 }
 
 #[cfg(unix)]

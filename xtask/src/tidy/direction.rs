@@ -11,7 +11,7 @@ const ROWS: &[&[&str]] = &[
     &["chorus-server", "chorus-lab"],
     &["chorus-engine"],
     &["chorus-signals", "chorus-infer", "chorus-upstream", "chorus-store"],
-    &["chorus-policy", "chorus-collab"],
+    &["chorus-policy", "chorus-collab", "chorus-bundle"],
     &["chorus-spec", "chorus-wire"],
 ];
 

@@ -42,7 +42,8 @@ pub struct FusionTrace {
     /// Answers that several seats gave alike; shown to judge and writer once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub identical: Vec<Identical>,
-    /// What the final answer did about disagreements and gaps; absent without an analysis, and until a stream has ended.
+    /// What the final answer did about disagreements and gaps; absent where the
+    /// analysis names none, and until a stream has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolution: Option<Resolution>,
     /// How well the answers are supported; absent without grounding.
@@ -268,7 +269,9 @@ impl FusionTrace {
     /// Says what the final answer did about the panel's disagreements; whoever forwards a stream calls it at its end.
     pub fn resolve(&mut self, answer: &str) {
         if let Some(Analysis::Parsed(findings)) = &self.analysis {
-            self.resolution = Some(Resolution::of(findings, answer));
+            let resolution = Resolution::of(findings, answer);
+            let tells = !resolution.disagreements.is_empty() || !resolution.gaps.is_empty();
+            self.resolution = tells.then_some(resolution);
         }
     }
 

@@ -2,11 +2,12 @@
 //!
 //! **Invariant:** a reply without a readable short answer is no vote, whatever its voter's weight.
 
-use super::plan::VoteWeights;
 use crate::answers::Survivor;
 use crate::calls::{CallFault, Reply};
 use crate::extract::final_answer;
 use crate::fault::MemberFailure;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Shorter texts show no working. In characters.
 const BARE_BELOW: usize = 60;
@@ -51,6 +52,35 @@ struct Ballot {
 pub(super) struct Ballots {
     cast: Vec<Ballot>,
     failures: Vec<MemberFailure>,
+}
+
+/// What a model's vote weighs, by how much working it shows; a model that is not named weighs nothing.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct VoteWeights(pub(super) BTreeMap<String, [f64; 3]>);
+
+impl VoteWeights {
+    /// The same weight in every manner.
+    #[must_use]
+    pub fn even<'a>(weights: impl IntoIterator<Item = (&'a str, f64)>) -> Self {
+        Self(weights.into_iter().map(|(model, weight)| (model.to_owned(), [weight; 3])).collect())
+    }
+
+    /// Sets a model's weights: bare, worked, long. In logits.
+    pub fn set(&mut self, model: &str, weights: [f64; 3]) {
+        self.0.insert(model.to_owned(), weights);
+    }
+
+    /// What that model's vote weighs. In logits.
+    #[must_use]
+    pub fn of(&self, model: &str, manner: Manner) -> f64 {
+        let [bare, worked, long] = self.0.get(model).copied().unwrap_or_default();
+        match manner {
+            Manner::Bare => bare,
+            Manner::Worked => worked,
+            Manner::Long => long,
+        }
+    }
 }
 
 /// What the votes come to.

@@ -21,9 +21,9 @@ use ballot::Ballots;
 use chorus_spec::OnError;
 use chorus_wire::ChatRequest;
 
-pub use ballot::Manner;
-pub use plan::{PollPlan, PollPlanFault, PollPolicy, PollStep, VoteWeights};
-pub use trace::{PollStopped, PollTrace, StepRow};
+pub use ballot::{Manner, VoteWeights};
+pub use plan::{PollPlan, PollPlanFault, PollPolicy, PollStep, PollStopped};
+pub use trace::{PollTrace, StepRow};
 
 /// What a voter is told of a conversation with tools or a system message of its own.
 const VOTER: &str = include_str!("../../prompts/poll-v1/voter.md");

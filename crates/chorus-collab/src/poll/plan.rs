@@ -2,8 +2,7 @@
 //!
 //! **Invariant:** a plan has a step, every step has voters, thresholds lie in 0..=1, and weights are finite.
 
-use super::ballot::{Count, Manner};
-use super::trace::PollStopped;
+use super::ballot::{Count, VoteWeights};
 use chorus_spec::OnError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -12,33 +11,18 @@ use std::time::Duration;
 /// The weight of a voter whose word is final in [`PollPlan::agreement`]: more than any number of unit votes in use.
 const FINAL_WORD: f64 = 100.0;
 
-/// What a model's vote weighs, by how much working it shows; a model that is not named weighs nothing.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct VoteWeights(BTreeMap<String, [f64; 3]>);
-
-impl VoteWeights {
-    /// The same weight in every manner.
-    #[must_use]
-    pub fn even<'a>(weights: impl IntoIterator<Item = (&'a str, f64)>) -> Self {
-        Self(weights.into_iter().map(|(model, weight)| (model.to_owned(), [weight; 3])).collect())
-    }
-
-    /// Sets a model's weights: bare, worked, long. In logits.
-    pub fn set(&mut self, model: &str, weights: [f64; 3]) {
-        self.0.insert(model.to_owned(), weights);
-    }
-
-    /// What that model's vote weighs. In logits.
-    #[must_use]
-    pub fn of(&self, model: &str, manner: Manner) -> f64 {
-        let [bare, worked, long] = self.0.get(model).copied().unwrap_or_default();
-        match manner {
-            Manner::Bare => bare,
-            Manner::Worked => worked,
-            Manner::Long => long,
-        }
-    }
+/// Why a poll ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PollStopped {
+    /// An answer was likely enough.
+    Accepted,
+    /// The leading answer was so unlikely that others would fail too.
+    Hopeless,
+    /// Nobody was left to ask.
+    LastStep,
+    /// The budget refused a call.
+    BudgetSpent,
 }
 
 /// One step: who is asked, at once, and when nobody is asked after them.

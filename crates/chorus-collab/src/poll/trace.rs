@@ -3,7 +3,7 @@
 //! It holds no usage: calls and costs are rows of the run record.
 
 use super::ballot::Count;
-use super::plan::PollStep;
+use super::plan::{PollStep, PollStopped};
 use serde::Serialize;
 
 /// What happened.
@@ -32,20 +32,6 @@ pub struct StepRow {
     pub share: Option<f64>,
     /// The likelihood that was needed.
     pub accept: f64,
-}
-
-/// Why a poll ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PollStopped {
-    /// An answer was likely enough.
-    Accepted,
-    /// The leading answer was so unlikely that others would fail too.
-    Hopeless,
-    /// Nobody was left to ask.
-    LastStep,
-    /// The budget refused a call.
-    BudgetSpent,
 }
 
 impl PollTrace {

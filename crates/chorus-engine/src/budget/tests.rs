@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::ledger::AttemptEnd;
+use crate::limits::DEFAULT_OUTPUT_TOKENS;
 use chorus_collab::CallRole;
+use chorus_spec::{BudgetSettings, MicroUsd};
 use chorus_spec::{Energy, Pricing};
 use chorus_wire::Usage;
 use proptest::prelude::*;

@@ -30,7 +30,6 @@ use tokio::sync::mpsc;
 
 pub(crate) use live::as_live;
 pub(crate) use progress::member_teller;
-pub(crate) use spent::{Ended, account};
 pub use states::MemoryStates;
 pub(crate) use team::{check_request, plan};
 

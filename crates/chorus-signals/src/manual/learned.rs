@@ -194,8 +194,9 @@ pub(super) const USER_FEEDBACK: Page = Page {
     about: "\
 The rule's name is the label that it stands for: `satisfied`, `need_clarification`, `wrong_answer` or `want_different`.
 It holds only where an assistant has answered before; a first message is no feedback. The threshold is
-`global.model_catalog.modules.feedback_detector.threshold`, .7. Confidence and raw are the label's probability. How good
-the head is: [heads.md](../heads.md).",
+`global.model_catalog.modules.feedback_detector.threshold`, .7. Confidence and raw are the label's probability: the head's,
+after phrases of sixteen languages (“das stimmt nicht”) have raised the odds of the kind that they name. How good both are:
+[heads.md](../heads.md).",
     example: "\
 user_feedbacks:
   - name: wrong_answer

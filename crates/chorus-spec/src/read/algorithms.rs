@@ -4,6 +4,7 @@
 //! back to a router or a looper gets in.
 
 use super::cursor::Cursor;
+use super::measures::{ON_ERROR, TEMPERATURE_MOST, size, template};
 use super::names::{Answerers, Asker};
 use super::nearest::suggest;
 use super::{budgets, loopers, workflows};
@@ -34,11 +35,6 @@ const TYPES: [&str; 16] = [
     "mlp",
     "prompt",
 ];
-
-/// The words of `on_error`.
-pub(super) const ON_ERROR: [(&str, OnError); 2] = [("skip", OnError::Skip), ("fail", OnError::Fail)];
-/// Greatest sampling temperature of the chat completions API.
-pub(super) const TEMPERATURE_MOST: f64 = 2.0;
 
 /// Reads the `algorithm` of a decision; `static` when absent.
 pub(super) fn read(
@@ -169,11 +165,6 @@ fn grounding(fusion: &Cursor<'_>) -> Option<GroundingSettings> {
     at.boolean("enabled").unwrap_or(false).then_some(settings)
 }
 
-/// A size; a written 0 is "not set".
-pub(super) fn size(at: &Cursor<'_>, key: &str) -> Option<usize> {
-    at.count(key).and_then(|count| usize::try_from(count).ok())
-}
-
 fn panel_override(at: &Cursor<'_>, answerers: &Answerers<'_>, asker: Asker<'_>) -> Option<FusionOverride> {
     at.required("model")?;
     Some(FusionOverride {
@@ -181,16 +172,6 @@ fn panel_override(at: &Cursor<'_>, answerers: &Answerers<'_>, asker: Asker<'_>) 
         temperature: at.float_in("temperature", 0.0, TEMPERATURE_MOST),
         max_completion_tokens: at.count("max_completion_tokens"),
     })
-}
-
-/// A text of the author's own, with a remark upon each placeholder that it lacks.
-pub(super) fn template(at: &Cursor<'_>, key: &str, placeholders: &[&str]) -> Option<String> {
-    let text = at.string(key).filter(|text| !text.trim().is_empty())?;
-    let holder = at.get(key)?;
-    for placeholder in placeholders.iter().filter(|placeholder| !text.contains(**placeholder)) {
-        holder.warn(code::TEMPLATE_PLACEHOLDER, format!("`{key}` lacks `{placeholder}`"));
-    }
-    Some(text)
 }
 
 fn check_panel(at: &Cursor<'_>, settings: &FusionSettings, refs: &[ModelRef], answerers: &Answerers<'_>) {

@@ -3,16 +3,15 @@
 //! It knows the models by name, not how they are called. **Invariant:** a written 0 is a 0 wherever 0 is a value, and
 //! "not set" wherever the contract counts with it (sizes, caps, times).
 
-use super::algorithms::{ON_ERROR, TEMPERATURE_MOST, template};
+use super::budgets;
 use super::cursor::Cursor;
+use super::measures::{ON_ERROR, TEMPERATURE_MOST, seconds, size, template};
 use super::names::{Answerers, Asker};
-use super::{algorithms, budgets};
 use crate::diagnostic::code;
 use crate::{
     Aggregate, ConfidenceMethod, ConfidenceSettings, Distribution, EscalationOrder, ModelId, ModelRef,
     OnError, Raters, RatingsSettings, RemomSettings, TokenFilter,
 };
-use std::time::Duration;
 
 /// Most calls of one `ReMoM` run, the last one included.
 pub(super) const REMOM_CALLS_MOST: u64 = 256;
@@ -160,7 +159,7 @@ pub(super) fn ratings(
         named.error_help(code::BAD_VALUE, "`aggregate: best` needs somebody who rates", help);
     }
     RatingsSettings {
-        max_concurrent: algorithms::size(&at, "max_concurrent"),
+        max_concurrent: size(&at, "max_concurrent"),
         raters,
         aggregate,
         judge: at.get("judge").and_then(|name| answerers.model(&name, Asker { role: "judge", ..asker })),
@@ -191,11 +190,11 @@ pub(super) fn remom(
         compaction_tokens: compaction(&at),
         synthesis_template: template(&at, "synthesis_template", &["{{original}}", "{{references}}"]),
         synthesis_model: synthesis_model(&at, refs, answerers, asker),
-        max_concurrent: algorithms::size(&at, "max_concurrent"),
+        max_concurrent: size(&at, "max_concurrent"),
         max_completion_tokens: at.count("max_completion_tokens"),
         round_timeout: seconds(&at, "round_timeout_seconds"),
-        min_successful_responses: algorithms::size(&at, "min_successful_responses"),
-        max_responses_per_round: algorithms::size(&at, "max_responses_per_round"),
+        min_successful_responses: size(&at, "min_successful_responses"),
+        max_responses_per_round: size(&at, "max_responses_per_round"),
         shuffle_seed: at
             .integer_in("shuffle_seed", 0, i64::MAX)
             .and_then(|n| u64::try_from(n).ok())
@@ -233,7 +232,7 @@ fn compaction(at: &Cursor<'_>) -> Option<usize> {
     const DEFAULT_TOKENS: usize = 1000;
     let cuts = at.word("compaction_strategy", &[("full", false), ("last_n_tokens", true)]).unwrap_or(false);
     only_for(at, "compaction_tokens", cuts, "compaction_strategy");
-    let tokens = algorithms::size(at, "compaction_tokens").unwrap_or(DEFAULT_TOKENS);
+    let tokens = size(at, "compaction_tokens").unwrap_or(DEFAULT_TOKENS);
     cuts.then_some(tokens)
 }
 
@@ -252,11 +251,6 @@ fn synthesis_model(
     let help = super::nearest::suggest(model.as_str(), &known, "list it under `modelRefs`");
     named.error_help(code::BAD_VALUE, format!("`{model}` is not one of the decision's candidates"), help);
     None
-}
-
-/// A time in whole seconds; 0 is "not set".
-pub(super) fn seconds(at: &Cursor<'_>, key: &str) -> Option<Duration> {
-    at.count(key).map(Duration::from_secs)
 }
 
 /// Remarks upon a key that only another choice of `chooser` would read.

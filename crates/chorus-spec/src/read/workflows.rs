@@ -3,10 +3,9 @@
 //! It knows the models by name, not what a plan does. **Invariant:** a role sees earlier steps only, so a static plan
 //! has no cycle.
 
-use super::algorithms::{self, ON_ERROR, TEMPERATURE_MOST};
 use super::budgets;
 use super::cursor::Cursor;
-use super::loopers::seconds;
+use super::measures::{ON_ERROR, TEMPERATURE_MOST, seconds, size};
 use super::names::{Answerers, Asker};
 use super::nearest::suggest;
 use crate::diagnostic::code;
@@ -59,7 +58,7 @@ pub(super) fn read(
         max_parallel: bounded("max_parallel", PARALLEL_MOST, defaults.max_parallel),
         max_completion_tokens: at.count("max_completion_tokens"),
         round_timeout: seconds(&at, "round_timeout_seconds"),
-        min_successful_responses: algorithms::size(&at, "min_successful_responses"),
+        min_successful_responses: size(&at, "min_successful_responses"),
         temperature: at.float_in("temperature", 0.0, TEMPERATURE_MOST),
         include_intermediate_responses: at
             .boolean("include_intermediate_responses")

@@ -71,6 +71,24 @@ pub(crate) enum Artifact {
         /// The layout directory.
         dir: PathBuf,
     },
+    /// Split a v0.3 configuration into a source, a binding and settings of the runtime, with the same routes.
+    Import {
+        /// The configuration.
+        #[arg(long, value_name = "FILE")]
+        from: PathBuf,
+        /// The source directory; it must not be there yet.
+        dir: PathBuf,
+        /// Its name (default: the directory's).
+        #[arg(long)]
+        family: Option<String>,
+    },
+    /// Split configurations, build, bind and read them again: `*/config.yaml` below a folder.
+    #[command(hide = true)]
+    ImportVerify {
+        /// Folder with the recipes' folders.
+        #[arg(default_value = "../shared/conformance/recipes")]
+        folder: PathBuf,
+    },
     /// Check canonical JSON against vectors of others: `input/*.json` and `output/*.json`.
     #[command(hide = true)]
     CanonicalVectors {

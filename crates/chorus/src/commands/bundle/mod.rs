@@ -1,9 +1,10 @@
-//! `chorus new | build | inspect | verify | diff | save | load`: the artifact on the command line.
+//! `chorus new | build | inspect | verify | diff | save | load | import`: the artifact on the command line.
 //!
 //! One function a verb; what a bundle is, `chorus_bundle` knows. **Invariant:** a verb that refuses something says its
 //! code, writes nothing, and ends with status 1.
 
 mod disk;
+mod import;
 mod scaffold;
 mod vectors;
 
@@ -25,6 +26,8 @@ pub(crate) fn run(verb: Artifact) -> anyhow::Result<ExitCode> {
         Artifact::Diff { before, after, json } => compare(&before, &after, json),
         Artifact::Save { bundle, file } => save(&bundle, &file),
         Artifact::Load { file, dir } => load(&file, &dir),
+        Artifact::Import { from, dir, family } => import::run(&from, &dir, family.as_deref()),
+        Artifact::ImportVerify { folder } => import::verify_all(&folder),
         Artifact::CanonicalVectors { folder } => vectors::run(&folder),
     }
 }
