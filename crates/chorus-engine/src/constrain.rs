@@ -1,7 +1,8 @@
 //! Hard constraints: what a request needs of a model, and which candidates are removed before anything is optimised.
 //!
-//! A capability is a hard constraint only where the configuration uses its word for some model: a file that never
-//! says `tools` says nothing about who can call them. A declared context window always binds, and `modality: text`
+//! Lists of capabilities are written by hand and seldom whole, so a capability is a hard constraint only where its word
+//! is used: for images and audio by some model of the file, for tools and structured output by some candidate of the
+//! route. A route none of whose candidates says `tools` says nothing about who can call them. A declared context window always binds, and `modality: text`
 //! always excludes images. Source: DESIGN.md §4.5; cases B05, C06, D18, D22.
 //!
 //! **Invariant:** when nothing is left the request fails with every reason; no constraint is relaxed.
@@ -61,11 +62,12 @@ pub struct Removed {
 #[must_use]
 pub fn constrain(spec: &Spec, candidates: &[ModelRef], needs: Needs) -> (Vec<ModelRef>, Vec<Removed>) {
     let mut removed = Vec::new();
+    let peers: Vec<&Model> = candidates.iter().filter_map(|c| spec.models.get(&c.model)).collect();
     let kept = candidates.iter().filter(|candidate| {
         let Some(model) = spec.models.get(&candidate.model) else {
             return false;
         };
-        let violation = violation(spec, model, needs);
+        let violation = violation(spec, &peers, model, needs);
         let ok = violation.is_none();
         removed.extend(violation);
         ok
@@ -113,7 +115,7 @@ pub fn takes_images(spec: &Spec, model: &Model) -> bool {
     sees || (modality != Some("text") && !in_use(spec, VISION))
 }
 
-fn violation(spec: &Spec, model: &Model, needs: Needs) -> Option<Removed> {
+fn violation(spec: &Spec, peers: &[&Model], model: &Model, needs: Needs) -> Option<Removed> {
     let removed = |constraint, reason: String| Some(Removed { model: model.id.clone(), constraint, reason });
     if model.api_format == ApiFormat::Anthropic {
         return removed("dialect", "its dialect, anthropic, is known and not supported yet".to_owned());
@@ -125,15 +127,21 @@ fn violation(spec: &Spec, model: &Model, needs: Needs) -> Option<Removed> {
     if needs.vision && !takes_images(spec, model) {
         return removed("vision", "it does not take images".to_owned());
     }
-    let checks: [(bool, &[&str], &'static str, &str); 3] = [
-        (needs.audio, AUDIO, "audio", "it does not take audio"),
-        (needs.tools, TOOLS, "tools", "it does not call tools"),
-        (needs.structured, STRUCTURED, "structured_output", "it does not keep to a JSON schema"),
-    ];
-    let failed = checks
-        .into_iter()
-        .find(|(needed, words, ..)| *needed && in_use(spec, words) && !declares(model, words));
-    failed.and_then(|(_, _, constraint, reason)| removed(constraint, reason.to_owned()))
+    if needs.audio && in_use(spec, AUDIO) && !declares(model, AUDIO) {
+        return removed("audio", "it does not take audio".to_owned());
+    }
+    let is_behind = |words| peers.iter().any(|peer| declares(peer, words)) && !declares(model, words);
+    if needs.tools && is_behind(TOOLS) {
+        return removed(
+            "tools",
+            "it does not say that it calls tools, and another candidate does".to_owned(),
+        );
+    }
+    if needs.structured && is_behind(STRUCTURED) {
+        let reason = "it does not say that it keeps to a JSON schema, and another candidate does";
+        return removed("structured_output", reason.to_owned());
+    }
+    None
 }
 
 const VISION: &[&str] = &["vision", "image", "images", "multimodal"];
