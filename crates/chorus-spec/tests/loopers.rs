@@ -334,6 +334,21 @@ fn what_cannot_be_is_told_with_help() {
 }
 
 #[test]
+fn nobody_is_left_to_be_rated_is_refused() {
+    for (ratings, refused) in [
+        ("{ raters: peers, aggregate: best }", true),
+        ("{ raters: judge, aggregate: best, judge: m }", true),
+        ("{ raters: judge, aggregate: best }", true),
+        ("{ raters: judge, aggregate: best, judge: other }", false),
+        ("{ raters: components, aggregate: vote }", false),
+    ] {
+        let said = said(&format!("{{ type: ratings, ratings: {ratings} }}"));
+        let found = said.iter().any(|it| it.1 == "bad-value" && it.2.contains("modelRefs"));
+        assert_eq!(found, refused, "{ratings}: {said:?}");
+    }
+}
+
+#[test]
 fn a_cascade_of_one_is_refused() {
     for kind in ["confidence", "ratings"] {
         let one =

@@ -65,7 +65,7 @@ pub(super) fn read(
         "static" => Algorithm::Static,
         "fusion" => Algorithm::Fusion(Box::new(fusion(&at, refs, on_error, answerers, asker))),
         "confidence" => Algorithm::Confidence(Box::new(loopers::confidence(&at, on_error))),
-        "ratings" => Algorithm::Ratings(Box::new(loopers::ratings(&at, on_error, answerers, asker))),
+        "ratings" => Algorithm::Ratings(Box::new(loopers::ratings(&at, refs, on_error, answerers, asker))),
         "remom" => Algorithm::Remom(Box::new(loopers::remom(&at, refs, on_error, answerers, asker))),
         "workflows" => Algorithm::Workflows(Box::new(workflows::read(&at, on_error, answerers, asker))),
         _ => {

@@ -140,6 +140,7 @@ fn verifier(at: &Cursor<'_>) -> Option<String> {
 /// `algorithm.ratings`.
 pub(super) fn ratings(
     algorithm: &Cursor<'_>,
+    refs: &[ModelRef],
     on_error: Option<OnError>,
     answerers: &Answerers<'_>,
     asker: Asker<'_>,
@@ -158,16 +159,35 @@ pub(super) fn ratings(
         let help = "write `raters: peers`, `judge` or `components`".to_owned();
         named.error_help(code::BAD_VALUE, "`aggregate: best` needs somebody who rates", help);
     }
+    let judge = at.get("judge").and_then(|name| answerers.model(&name, Asker { role: "judge", ..asker }));
+    // A judge that was refused is one error, not two.
+    if judge.is_some() == at.get("judge").is_some() {
+        check_raters(&at, raters, judge.as_ref(), refs);
+    }
     RatingsSettings {
         max_concurrent: size(&at, "max_concurrent"),
         raters,
         aggregate,
-        judge: at.get("judge").and_then(|name| answerers.model(&name, Asker { role: "judge", ..asker })),
+        judge,
         rubric: at.string("rubric").filter(|text| !text.trim().is_empty()),
         round_timeout: seconds(&at, "round_timeout_seconds"),
         on_error: at.word("on_error", &ON_ERROR).unwrap_or(defaults.on_error),
         budget: budgets::read(&at),
     }
+}
+
+/// Nobody rates their own answer, so that two answers with another author each must remain.
+fn check_raters(at: &Cursor<'_>, raters: Raters, judge: Option<&ModelId>, refs: &[ModelRef]) {
+    let judges = |it: &&ModelRef| judge.is_none_or(|judge| it.model == *judge);
+    let message = match raters {
+        Raters::Peers if refs.len() < 3 => "`raters: peers` needs at least three `modelRefs`",
+        Raters::Judge if refs.len() < 3 && refs.iter().any(|it| judges(&it)) => {
+            "the judge is one of the `modelRefs`, and fewer than two others remain to be rated"
+        }
+        _ => return,
+    };
+    let named = at.get("raters").unwrap_or_else(|| at.clone());
+    named.error_help(code::BAD_VALUE, message, "name more candidates".to_owned());
 }
 
 /// `algorithm.remom`.
