@@ -5,9 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 /// Package and bench target of each benchmark.
-const ALL: [(&str, &str); 7] = [
+const ALL: [(&str, &str); 9] = [
     ("chorus-policy", "decide"),
     ("chorus-signals", "heuristics"),
+    ("chorus-signals", "pii"),
+    ("chorus-signals", "recipe"),
     ("chorus-infer", "encoder"),
     ("chorus-infer", "generator"),
     ("chorus-collab", "loopers"),
