@@ -6,6 +6,9 @@
 use crate::fence::Fence;
 use chorus_wire::{ChatRequest, Message, RawObject, Role};
 
+/// What members of a conversation with tools are told.
+pub(crate) const NO_TOOLS: &str = include_str!("../prompts/fusion-v1/panel.md");
+
 /// Fields that a member does not get: what it could call, what shapes the visible answer, and what is Chorus's own.
 const WITHHELD: [&str; 26] = [
     "tools",

@@ -7,7 +7,6 @@
 
 use crate::backends::Backends;
 use crate::classify::Classifiers;
-use crate::loopers::MemoryStates;
 use crate::mom::Mom;
 use crate::options::{Options, StartFault};
 use crate::served::ServedRecipe;
@@ -15,6 +14,7 @@ use crate::vocabulary;
 use arc_swap::ArcSwap;
 use chorus_signals::Equipment;
 use chorus_spec::Spec;
+use chorus_store::MemoryStates;
 use chorus_upstream::{ClientOptions, Upstream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -6,27 +6,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use chorus_spec::MMLU_CATEGORIES;
+
 use crate::corpus::{self, MmluPro};
 use crate::example::{Example, Side, Split, side};
 use crate::fault::LabFault;
-
-/// The categories of MMLU-Pro, in alphabetical order.
-pub(crate) const LABELS: [&str; 14] = [
-    "biology",
-    "business",
-    "chemistry",
-    "computer science",
-    "economics",
-    "engineering",
-    "health",
-    "history",
-    "law",
-    "math",
-    "other",
-    "philosophy",
-    "physics",
-    "psychology",
-];
 
 const EVERYDAY_TRAIN: &str = include_str!("../data/everyday_train.tsv");
 const TASKS_TRAIN: &str = include_str!("../data/tasks_train.tsv");
@@ -95,7 +79,7 @@ fn everyday(name: &str, content: &str, weight: f32) -> Result<Vec<Example>, LabF
 }
 
 fn label(category: &str) -> Option<usize> {
-    LABELS.iter().position(|&name| name == category)
+    MMLU_CATEGORIES.iter().position(|&name| name == category)
 }
 
 /// MMLU's 57 subjects by category, as MMLU-Pro itself assigned those it took over.
@@ -121,7 +105,7 @@ mod tests {
             ("everyday_eval.tsv", EVERYDAY_EVAL, 10),
         ] {
             let examples = everyday(name, content, 1.0).unwrap();
-            for (label, category) in LABELS.iter().enumerate() {
+            for (label, category) in MMLU_CATEGORIES.iter().enumerate() {
                 let count = examples.iter().filter(|example| example.label == label).count();
                 assert!(count >= least, "{name}: {count} of {category}");
             }

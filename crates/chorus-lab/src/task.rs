@@ -145,7 +145,7 @@ impl Task {
 
     pub(crate) fn labels(self) -> &'static [&'static str] {
         match self {
-            Self::Domain => &domain::LABELS,
+            Self::Domain => &chorus_spec::MMLU_CATEGORIES,
             Self::Complexity => &complexity::LABELS,
             Self::FactCheck => &fact_check::LABELS,
             Self::UserFeedback => &feedback::LABELS,

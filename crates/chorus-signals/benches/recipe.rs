@@ -12,7 +12,7 @@ use chorus_infer::encoder::{DEFAULT_ENCODER, encoder_for, open};
 use chorus_infer::store::{Catalog, ModelStore};
 use chorus_policy::{Evidence, Policy, Progress, Scope};
 use chorus_signals::{Extractor, SharedPass, Subject, cost};
-use chorus_spec::Spec;
+use chorus_spec::{MMLU_CATEGORIES, Spec};
 use chorus_wire::{ChatRequest, Message, Role};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -49,23 +49,6 @@ const SUBJECTS: [&str; 16] = [
     "clocks",
     "bridges",
 ];
-const DOMAINS: [&str; 14] = [
-    "biology",
-    "business",
-    "chemistry",
-    "computer science",
-    "economics",
-    "engineering",
-    "health",
-    "history",
-    "law",
-    "math",
-    "other",
-    "philosophy",
-    "physics",
-    "psychology",
-];
-
 fn main() {
     let Some(store) = std::env::var_os("CHORUS_MODELS").map(PathBuf::from) else {
         println!("skipped: CHORUS_MODELS does not name a model store");
@@ -163,7 +146,7 @@ fn built_in() -> String {
         );
     }
     text.push_str("    domains:\n");
-    for domain in DOMAINS {
+    for domain in MMLU_CATEGORIES {
         let _ = writeln!(text, "      - {{name: {domain}}}");
     }
     text.push_str("    complexity:\n");
@@ -176,7 +159,7 @@ fn built_in() -> String {
     }
     text.push_str("  decisions:\n");
     text.push_str("    - {name: word, priority: 200, rules: {operator: AND, conditions: [{type: keyword, name: overnight}]}, modelRefs: [{model: m}]}\n");
-    for (number, (domain, subject)) in DOMAINS.iter().zip(SUBJECTS).take(13).enumerate() {
+    for (number, (domain, subject)) in MMLU_CATEGORIES.iter().zip(SUBJECTS).take(13).enumerate() {
         let complexity = SUBJECTS.get(number % 6).copied().unwrap_or_default();
         let _ = writeln!(
             text,

@@ -51,8 +51,8 @@ pub use signal::{
     Aggregation, AuthzSignal, ClassifierKind, ClassifierSignal, ComplexitySignal, ContextSignal,
     ConversationFeature, ConversationSignal, ConversationSource, DomainSignal, EmbeddingSignal, EventSignal,
     FactCheckSignal, FeatureKind, JailbreakMethod, JailbreakSignal, KbMatch, KbSignal, KbTarget,
-    KeywordMethod, KeywordOperator, KeywordSignal, LanguageSignal, MetadataPredicate, MetadataSignal,
-    ModalitySignal, ModelScore, PiiSignal, PreferenceSignal, PrototypeScoring, ReaskSignal, RoleSubject,
-    Signal, SignalKind, StructureFeature, StructureSignal, StructureSource, UserFeedbackSignal,
+    KeywordMethod, KeywordOperator, KeywordSignal, LanguageSignal, MMLU_CATEGORIES, MetadataPredicate,
+    MetadataSignal, ModalitySignal, ModelScore, PiiSignal, PreferenceSignal, PrototypeScoring, ReaskSignal,
+    RoleSubject, Signal, SignalKind, StructureFeature, StructureSignal, StructureSource, UserFeedbackSignal,
 };
 pub use spec::{Entrypoint, Global, Identity, Listener, ModalityMethod, Recipe, Spec, Variable};

@@ -9,8 +9,8 @@ pub use envelope::{EventSignal, MetadataPredicate, MetadataSignal};
 pub use guard::{AuthzSignal, JailbreakMethod, JailbreakSignal, PiiSignal, RoleSubject};
 pub use learned::{
     Aggregation, ClassifierKind, ClassifierSignal, ComplexitySignal, DomainSignal, EmbeddingSignal,
-    FactCheckSignal, KbMatch, KbSignal, KbTarget, ModalitySignal, ModelScore, PreferenceSignal,
-    PrototypeScoring, ReaskSignal, UserFeedbackSignal,
+    FactCheckSignal, KbMatch, KbSignal, KbTarget, MMLU_CATEGORIES, ModalitySignal, ModelScore,
+    PreferenceSignal, PrototypeScoring, ReaskSignal, UserFeedbackSignal,
 };
 pub use textual::{
     ContextSignal, ConversationFeature, ConversationSignal, ConversationSource, FeatureKind, KeywordMethod,

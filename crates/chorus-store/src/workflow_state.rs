@@ -16,10 +16,12 @@ use tokio::time::Instant;
 
 /// How long a state waits where nobody says otherwise. Source: contract §2.6.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(1800);
+/// Most states in memory; the one that has waited longest makes room.
+pub const MOST_STATES: usize = 4096;
 /// Longest id, in bytes.
 const MAX_ID_BYTES: usize = 64;
 
-/// States in this process: gone when it stops.
+/// States in this process: gone when it stops, and never more than [`MOST_STATES`].
 #[derive(Debug)]
 pub struct MemoryStates {
     ttl: Duration,
@@ -41,9 +43,21 @@ impl MemoryStates {
     }
 }
 
+impl Default for MemoryStates {
+    fn default() -> Self {
+        Self::new(DEFAULT_TTL)
+    }
+}
+
 impl WorkflowStates for MemoryStates {
     fn put<'a>(&'a self, id: &'a str, state: String) -> BoxFuture<'a, Result<(), StateFault>> {
-        self.with(|kept| kept.insert(id.to_owned(), (Instant::now(), state)));
+        self.with(|kept| {
+            if kept.len() >= MOST_STATES {
+                let oldest = kept.iter().min_by_key(|(_, (since, _))| *since).map(|(id, _)| id.clone());
+                oldest.and_then(|id| kept.remove(&id));
+            }
+            kept.insert(id.to_owned(), (Instant::now(), state));
+        });
         async { Ok(()) }.boxed()
     }
 
@@ -196,6 +210,17 @@ mod tests {
         states.put(ID, "x".to_owned()).await.unwrap();
         tokio::time::advance(Duration::from_secs(10)).await;
         assert_eq!(states.take(ID).await.unwrap(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_one_that_has_waited_longest_makes_room() {
+        let states = MemoryStates::new(DEFAULT_TTL);
+        for at in 0..=MOST_STATES {
+            states.put(&at.to_string(), String::new()).await.unwrap();
+            tokio::time::advance(Duration::from_millis(1)).await;
+        }
+        assert_eq!(states.take("0").await.unwrap(), None);
+        assert!(states.take("1").await.unwrap().is_some());
     }
 
     #[tokio::test]

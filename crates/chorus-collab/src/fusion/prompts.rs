@@ -1,11 +1,11 @@
 //! The texts of the stages: files with a version and a digest.
 
 use super::fault::PlanFault;
+use crate::member::NO_TOOLS;
 use chorus_spec::{Digest, FusionSettings};
 
 /// The version word of the built-in prompts.
 const VERSION: &str = "fusion-v1";
-const PANEL: &str = include_str!("../../prompts/fusion-v1/panel.md");
 const JUDGE: &str = include_str!("../../prompts/fusion-v1/judge.md");
 const SYNTHESIS: &str = include_str!("../../prompts/fusion-v1/synthesis.md");
 
@@ -34,7 +34,7 @@ impl Prompts {
         }
         Ok(Self {
             version: settings.judge_prompt_version.clone(),
-            panel: PANEL.trim().to_owned(),
+            panel: NO_TOOLS.trim().to_owned(),
             judge: own.0.clone().unwrap_or_else(|| JUDGE.trim().to_owned()),
             synthesis: own.1.clone().unwrap_or_else(|| SYNTHESIS.trim().to_owned()),
         })

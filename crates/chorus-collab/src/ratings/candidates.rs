@@ -8,12 +8,9 @@ use crate::answers::Survivor;
 use crate::calls::{Call, CallFault, CallRole, FaultKind, Gathered};
 use crate::fault::{LoopFault, MemberFailure};
 use crate::finish;
-use crate::member::without_tools;
+use crate::member::{NO_TOOLS, without_tools};
 use chorus_spec::OnError;
 use chorus_wire::ChatRequest;
-
-/// What candidates of a conversation with tools are told.
-const NO_TOOLS: &str = include_str!("../../prompts/fusion-v1/panel.md");
 
 /// Fields of the visible answer, which members of other loopers do not get (case G27).
 const VISIBLE: [&str; 13] = [

@@ -8,15 +8,12 @@ use crate::calls::{Call, CallRole, FaultKind, Gathered, ModelCalls};
 use crate::compact;
 use crate::fault::{LoopFault, MemberFailure};
 use crate::fence::Fence;
-use crate::member::without_tools;
+use crate::member::{NO_TOOLS, without_tools};
 use crate::question;
 use crate::template::fill;
 use crate::window::{Window, prompt_tokens};
 use chorus_spec::OnError;
 use chorus_wire::{ChatRequest, Message, Role, tokens};
-
-/// What members of a conversation with tools are told.
-const NO_TOOLS: &str = include_str!("../../prompts/fusion-v1/panel.md");
 
 /// The usable answers of the round with that index.
 ///

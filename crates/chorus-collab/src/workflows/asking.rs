@@ -10,15 +10,13 @@ use crate::calls::{Call, CallRole, ModelCalls};
 use crate::compact;
 use crate::fault::LoopFault;
 use crate::fence::Fence;
-use crate::member::{with_tools, without_tools};
+use crate::member::{NO_TOOLS, with_tools, without_tools};
 use crate::question;
 use crate::template::fill;
 use crate::window::{Window, prompt_tokens};
 use chorus_wire::{ChatRequest, Message, Role, tokens};
 use serde_json::Value;
 
-/// What workers of a conversation with tools are told when they have none.
-const NO_TOOLS: &str = include_str!("../../prompts/fusion-v1/panel.md");
 /// What stands around earlier results.
 const RESULTS: &str = include_str!("../../prompts/workflows-v1/results.md");
 /// What stands where nothing is to be seen.

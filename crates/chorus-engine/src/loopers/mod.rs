@@ -8,7 +8,6 @@ mod fault;
 mod live;
 mod progress;
 mod spent;
-mod states;
 mod team;
 
 use crate::calls::LiveCalls;
@@ -30,7 +29,6 @@ use tokio::sync::mpsc;
 
 pub(crate) use live::as_live;
 pub(crate) use progress::member_teller;
-pub use states::MemoryStates;
 pub(crate) use team::{check_request, plan};
 
 /// The fields of a body in which loopers leave their traces; a backend that sends one cannot forge a trace (case G19).
@@ -206,6 +204,9 @@ fn show(field: &'static str, trace: &impl Serialize) -> Option<Shown> {
 fn bare_fusion(trace: &FusionTrace) -> FusionTrace {
     let mut bare = trace.shown(false, false);
     bare.failed_models.clear();
+    for score in bare.grounding.iter_mut().flat_map(|grounding| &mut grounding.scores) {
+        score.flagged_spans.clear();
+    }
     bare
 }
 
@@ -222,4 +223,27 @@ fn bare_ratings(trace: &RatingsTrace) -> RatingsTrace {
 fn words<T: Serialize>(reasons: &[T]) -> Vec<String> {
     let values = reasons.iter().filter_map(|reason| serde_json::to_value(reason).ok());
     values.map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chorus_collab::fusion::{GroundingScore, GroundingTrace};
+    use chorus_spec::GroundingSettings;
+
+    #[test]
+    fn no_sentence_of_an_answer_is_kept_in_the_record() {
+        let GroundingSettings { reference, policy, .. } = GroundingSettings::default();
+        let score = GroundingScore {
+            model: "a".to_owned(),
+            seat: 0,
+            score: Some(0.2),
+            flagged_spans: vec!["a private sentence".to_owned()],
+            dropped: false,
+        };
+        let grounding = GroundingTrace { reference_mode: reference, policy, scores: vec![score] };
+        let trace = FusionTrace { grounding: Some(grounding), ..FusionTrace::default() };
+        let kept = serde_json::to_string(&bare_fusion(&trace)).unwrap_or_default();
+        assert!(kept.contains("grounding") && !kept.contains("private"), "{kept}");
+    }
 }

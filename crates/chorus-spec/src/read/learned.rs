@@ -9,28 +9,10 @@ use super::rules;
 use crate::diagnostic::code;
 use crate::{
     Aggregation, ClassifierKind, ClassifierSignal, ComplexitySignal, Condition, DomainSignal,
-    EmbeddingSignal, FactCheckSignal, Family, KbMatch, KbSignal, KbTarget, ModalitySignal, ModelId,
-    ModelScore, PreferenceSignal, ReaskSignal, UserFeedbackSignal,
+    EmbeddingSignal, FactCheckSignal, Family, KbMatch, KbSignal, KbTarget, MMLU_CATEGORIES, ModalitySignal,
+    ModelId, ModelScore, PreferenceSignal, ReaskSignal, UserFeedbackSignal,
 };
 use std::collections::BTreeSet;
-
-/// The categories of MMLU-Pro, which the domain head tells apart.
-const CATEGORIES: [&str; 14] = [
-    "biology",
-    "business",
-    "chemistry",
-    "computer science",
-    "economics",
-    "engineering",
-    "health",
-    "history",
-    "law",
-    "math",
-    "other",
-    "philosophy",
-    "physics",
-    "psychology",
-];
 
 /// Default least similarity of a repeated question (contract §1.4).
 const REASK_THRESHOLD: f64 = 0.8;
@@ -76,8 +58,8 @@ pub(super) fn domain(rule: &Cursor<'_>, name: &str, answerers: &Answerers<'_>) -
 }
 
 fn check_category(at: &Cursor<'_>, name: &str) {
-    if !CATEGORIES.contains(&name) {
-        let help = suggest(name, &CATEGORIES, "");
+    if !MMLU_CATEGORIES.contains(&name) {
+        let help = suggest(name, &MMLU_CATEGORIES, "");
         at.warn_help(
             code::NEVER_MATCHES,
             format!("`{name}` is not a category of MMLU-Pro, so nothing is classified as it"),

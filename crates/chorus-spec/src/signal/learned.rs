@@ -27,6 +27,24 @@ pub enum Aggregation {
     Any,
 }
 
+/// The categories of MMLU-Pro, which the domain head tells apart, in alphabetical order.
+pub const MMLU_CATEGORIES: [&str; 14] = [
+    "biology",
+    "business",
+    "chemistry",
+    "computer science",
+    "economics",
+    "engineering",
+    "health",
+    "history",
+    "law",
+    "math",
+    "other",
+    "philosophy",
+    "physics",
+    "psychology",
+];
+
 /// The subject matter, by the 14-class head.
 #[derive(Debug, Clone)]
 pub struct DomainSignal {
