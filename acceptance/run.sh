@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The product as a client sees it: serves examples/deep-research.yaml over a scripted backend and asks it through the
-# official Python client; then the routing probes, where their data is at hand. Everything stays on 127.0.0.1 and is
-# stopped at the end, whatever happens.
+# The product as a client sees it: serves examples/deep-research.yaml and acceptance/clients.yaml over a scripted backend,
+# asks them through the official clients (OpenAI's and Anthropic's for Python and Node, the Vercel AI SDK), throws what a
+# generator of requests makes of the API description at them; then the routing probes, where their data is at hand.
+# Everything stays on 127.0.0.1 and is stopped at the end, whatever happens.
 #
 #   CHORUS          the binary (default: built here)
 #   CHORUS_SHARED   the folder that holds conformance/ (default: ../shared)
@@ -58,7 +59,7 @@ stop() {
 
 # serve NAME FILE: a Chorus on free ports, with a store of its own.
 serve() {
-  rm -f "$work/$1.sqlite" "$work/$1.sqlite-wal" "$work/$1.sqlite-shm"
+  rm -f "$work/$1".*sqlite*
   start "$1" "$chorus" serve "$2" --port 0 --management-port 0 --runs-file "$work/$1.sqlite" --grace 2
 }
 
@@ -82,6 +83,35 @@ CHORUS_DATA=$data/v1 CHORUS_MANAGEMENT=$management "$work/venv/bin/python" accep
 stop example
 "$chorus" runs list --runs-file "$work/example.sqlite" | grep deep-research-fusion >/dev/null
 echo "the server stopped well, and its records are there"
+
+for policy in examples/recipes/*.dsl; do
+  "$chorus" policy test "$policy" --base examples/recipes/team.base.yaml
+done
+
+# Two of them: what the first says in Anthropic's dialect, the second answers at its Messages door.
+serve second acceptance/clients.yaml
+second=$(address second "data plane")
+export CHORUS_SECOND=$second
+serve clients acceptance/clients.yaml
+clients=$(address clients "data plane")
+management=$(address clients "management")
+export CHORUS_CLIENTS=$clients/v1 CHORUS_MESSAGES=$clients
+"$work/venv/bin/python" acceptance/test_openai_doors.py
+"$work/venv/bin/python" acceptance/test_anthropic.py
+if command -v npm >/dev/null 2>&1; then
+  mkdir -p "$work/node"
+  cp acceptance/package.json acceptance/package-lock.json acceptance/*.mjs "$work/node/"
+  [[ $work/node/node_modules/.package-lock.json -nt acceptance/package-lock.json ]] ||
+    npm ci --prefix "$work/node" --no-audit --no-fund --loglevel=error
+  (cd "$work/node" && node --test test_openai.mjs test_anthropic.mjs test_vercel.mjs)
+else
+  echo "not run: the clients for Node (npm is not here)"
+fi
+CHORUS_DATA=$clients CHORUS_MANAGEMENT=$management acceptance/schema.sh "$work/venv/bin"
+"$chorus" runs list --runs-file "$work/clients.sqlite" --limit 500 | grep -i cancelled >/dev/null
+stop clients
+stop second
+echo "the clients are served: answers, streams, tools, errors, retries, timeouts and aborts"
 
 probes=$shared/conformance/run_probes.py
 recipe=$shared/conformance/recipes/accuracy

@@ -5,16 +5,17 @@ use std::path::Path;
 use std::process::Command;
 
 /// Package and bench target of each benchmark.
-const ALL: [(&str, &str); 9] = [
+const ALL: [(&str, &str); 10] = [
     ("chorus-policy", "decide"),
     ("chorus-signals", "heuristics"),
     ("chorus-signals", "pii"),
     ("chorus-signals", "recipe"),
     ("chorus-infer", "encoder"),
     ("chorus-infer", "generator"),
-    ("chorus-collab", "loopers"),
+    ("chorus-collab", "simulation"),
     ("chorus-server", "overhead"),
     ("chorus-server", "fusion"),
+    ("chorus-server", "loopers"),
 ];
 
 /// Runs those named, or all.

@@ -10,7 +10,10 @@ use std::process::Command;
 /// Writes every set of pages.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     signals(root)?;
-    diagnostics(root)
+    projections(root)?;
+    diagnostics(root)?;
+    selectors(root)?;
+    loopers(root)
 }
 
 /// `docs/signals.md` and a page a signal below `docs/signals`.
@@ -20,10 +23,31 @@ fn signals(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// `docs/projections.md` and a page a kind below `docs/projections`.
+fn projections(root: &Path) -> anyhow::Result<()> {
+    example(root, "chorus-policy", "manual")?;
+    say("docs/projections.md and docs/projections are written");
+    Ok(())
+}
+
 /// `docs/diagnostics.md` and a page a code below `docs/diagnostics`.
 fn diagnostics(root: &Path) -> anyhow::Result<()> {
     example(root, "chorus-spec", "diagnostics")?;
     say("docs/diagnostics.md and docs/diagnostics are written");
+    Ok(())
+}
+
+/// A page a selector below `docs/selectors`.
+fn selectors(root: &Path) -> anyhow::Result<()> {
+    example(root, "chorus-select", "selectors")?;
+    say("docs/selectors is written");
+    Ok(())
+}
+
+/// The tables of parameters in the pages below `docs/loopers`.
+fn loopers(root: &Path) -> anyhow::Result<()> {
+    example(root, "chorus-spec", "loopers")?;
+    say("the tables of docs/loopers are written");
     Ok(())
 }
 

@@ -1,11 +1,15 @@
-//! Chores of the repository: `cargo xtask tidy | ci | upstream | docs | bench`.
+//! Chores of the repository: `cargo xtask tidy | ci | upstream | docs | cases | bench`.
 //!
 //! Knows the repository's layout and its rules; knows nothing of what the crates do.
 
 mod bench;
+mod cases;
 mod ci;
+mod clients;
 mod docs;
+mod markdown;
 mod page;
+mod runs;
 mod tidy;
 mod upstream;
 
@@ -18,7 +22,9 @@ cargo xtask tidy                 the rules of the house: module docs, crate dire
 cargo xtask ci                   what CI runs: format, lints, tidy, tests
 cargo xtask upstream [--port N]  a scripted backend for examples/deep-research.yaml, on 127.0.0.1:9101
 cargo xtask docs                 the pages of docs/ that are generated from the code
+cargo xtask cases [--data DIR]   the collected user cases, and the tests that carry each
 cargo xtask fusion-page          docs/fusion.md, from one real run
+cargo xtask looper-runs [--kept] [NAME …] docs/loopers/runs, from ten real questions a looper; what was asked before is not asked again
 cargo xtask bench [NAME …]       the benchmarks behind the figures of docs/benchmarks.md";
 
 fn main() -> ExitCode {
@@ -29,7 +35,9 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(&root()),
         ["upstream", rest @ ..] => upstream::run(rest),
         ["docs"] => docs::run(&root()),
+        ["cases", rest @ ..] => cases::run(&root(), rest),
         ["fusion-page"] => page::run(&root()),
+        ["looper-runs", names @ ..] => runs::run(&root(), names),
         ["bench", names @ ..] => bench::run(&root(), names),
         _ => {
             say(HELP);

@@ -2,6 +2,7 @@
 //!
 //! Nothing on the page is written by hand but the sentences around it.
 
+use crate::markdown::{items, number, quote, text};
 use crate::say;
 use anyhow::{Context, ensure};
 use serde_json::Value;
@@ -10,9 +11,6 @@ use std::path::Path;
 use std::process::Command;
 
 const QUESTION: &str = "How do I check in Python whether a word is a palindrome?";
-
-/// Columns of quoted answers.
-const WIDTH: usize = 110;
 
 /// Asks, then writes the page.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
@@ -101,8 +99,6 @@ fn analysis(trace: &Value, page: &mut String) -> anyhow::Result<()> {
 }
 
 fn calls(record: &Value, page: &mut String) -> anyhow::Result<()> {
-    let number =
-        |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
     writeln!(page, "## Calls and cost\n")?;
     writeln!(page, "| role | model | status | prompt tokens | completion tokens | cost, µ$ | ms |")?;
     writeln!(page, "|---|---|---|---:|---:|---:|---:|")?;
@@ -122,37 +118,4 @@ fn calls(record: &Value, page: &mut String) -> anyhow::Result<()> {
         text(record, "spec_digest"),
     )?;
     Ok(())
-}
-
-fn items<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
-    value.get(key).and_then(Value::as_array).into_iter().flatten()
-}
-
-fn text<'v>(value: &'v Value, key: &str) -> &'v str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// A Markdown quotation: prose wrapped, code as it is.
-fn quote(text: &str) -> String {
-    let (mut lines, mut code) = (Vec::new(), false);
-    for paragraph in text.trim().lines() {
-        let fence = paragraph.trim_start().starts_with("```");
-        code ^= fence;
-        if code || fence {
-            lines.push(format!("> {paragraph}"));
-            continue;
-        }
-        let mut line = String::from(">");
-        for word in paragraph.split_whitespace() {
-            if line.chars().count() + word.chars().count() + 1 > WIDTH {
-                lines.push(std::mem::replace(&mut line, String::from(">")));
-            }
-            line.push(' ');
-            line.push_str(word);
-        }
-        lines.push(line);
-    }
-    // An answer that was cut amid a block would take the rest of the page with it.
-    lines.extend(code.then(|| "> ```".to_owned()));
-    lines.join("\n")
 }

@@ -3,7 +3,7 @@
 //! As a panel member it gives an opinion under its model's name; as a judge it gives an analysis; offered tools, it
 //! calls `web_search` once and answers when the result is there.
 
-use crate::say;
+use crate::{clients, say};
 use anyhow::Context;
 use chorus_testkit::{ChatAnswer, Received, Script, ScriptedUpstream};
 use serde_json::{Value, json};
@@ -29,6 +29,9 @@ pub(crate) fn run(words: &[&str]) -> anyhow::Result<()> {
 }
 
 fn script(request: &Received) -> Script {
+    if request.model.starts_with(clients::PREFIX) {
+        return clients::script(request);
+    }
     Script::chat(answer(request)).gap(GAP)
 }
 

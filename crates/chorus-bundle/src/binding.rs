@@ -4,11 +4,10 @@
 //! that is served is the bundle's.
 
 use crate::bundle::Bundle;
-use crate::graph;
 use crate::mom::{Decimal, Mom};
 use crate::source::{At, Page};
-use chorus_spec::{Checked, Diagnostic, Document, Place, Severity, code, read_document};
-use serde_json::{Map, Value, json};
+use chorus_spec::{Diagnostic, Digest, Document, Place, Severity, code};
+use serde_json::{Value, json};
 
 /// The format that is read.
 pub const FORMAT: u64 = 1;
@@ -79,6 +78,12 @@ pub struct Deployment {
     pub price: Vec<(&'static str, Decimal)>,
     /// Joules for a thousand tokens, by the contract's words.
     pub energy: Vec<(&'static str, Decimal)>,
+    /// Milliseconds to a whole answer, as measured by whoever wrote the binding.
+    pub latency_ms: Option<u64>,
+    /// Longest time that the texts are kept there, in days; unknown when absent.
+    pub retention_days: Option<u64>,
+    /// Whether models are trained on the texts there; unknown when absent.
+    pub training: Option<bool>,
     /// How it is called: an item of the contract's `backend_refs`.
     pub backend: Value,
 }
@@ -151,6 +156,9 @@ fn deployment(name: String, at: &At<'_>) -> Option<Deployment> {
         "api_format",
         "price",
         "energy",
+        "latency_ms",
+        "retention_days",
+        "training",
         "backend",
     ];
     at.only_or(&known, &policy_key);
@@ -159,89 +167,82 @@ fn deployment(name: String, at: &At<'_>) -> Option<Deployment> {
         at.only(keys);
         keys.iter().filter_map(|key| Some((*key, at.decimal(key)?))).collect()
     };
+    let trust = at.word("trust", &TRUST).unwrap_or_else(|| "public".to_owned());
+    let backend = at.needed("backend")?.value().clone();
+    if trust == "process"
+        && local_model(&backend).is_none()
+        && let Some(at) = at.get("trust")
+    {
+        let help = "write `private` for a server of the operator's";
+        at.error(code::BAD_VALUE, "only a backend of `type: local` runs in this process", Some(help));
+    }
     Some(Deployment {
         name,
         preference: at.whole("preference", 0).unwrap_or(0),
         region: at.text("region"),
-        trust: at.word("trust", &TRUST).unwrap_or_else(|| "public".to_owned()),
+        trust,
         accelerator: at.text("accelerator"),
         provider_model_id: at.text("provider_model_id"),
         api_format: at.word("api_format", &["openai", "anthropic"]),
         price: decimals("price", &PRICES),
         energy: decimals("energy", &ENERGIES),
-        backend: at.needed("backend")?.value().clone(),
+        latency_ms: at.whole("latency_ms", 1),
+        retention_days: at.whole("retention_days", 0),
+        training: at.flag("training"),
+        backend,
     })
 }
 
-/// The graph over the deployments of a binding: a whole document of the contract, to be served.
-///
-/// A component without a deployment is its fallback's deployments. Prices, energy, dialect and upstream name are those of
-/// the deployment that is preferred, since the contract has one of each a model.
-///
-/// # Errors
-/// A binding for another bundle; why the whole is no document.
-pub fn mount(bundle: &Bundle, binding: &Binding) -> Result<Document, Vec<Diagnostic>> {
-    if let Some(other) = binding.bundle.as_ref().filter(|digest| **digest != bundle.digest) {
-        return Err(vec![for_another(other, &bundle.digest)]);
-    }
-    let mom = &bundle.mom;
-    let mut providers = graph::providers(mom);
-    let models = providers.get_mut("models").and_then(Value::as_array_mut);
-    for model in models.into_iter().flatten() {
-        let name = model.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let deployments = deployments(&name, mom, binding);
-        let Some(fields) = model.as_object_mut() else { continue };
-        fields.insert("backend_refs".to_owned(), deployments.iter().map(|it| it.backend.clone()).collect());
-        if let Some(first) = deployments.first() {
-            let texts = [("provider_model_id", &first.provider_model_id), ("api_format", &first.api_format)];
-            for (key, text) in texts {
-                fields.extend(text.as_ref().map(|text| (key.to_owned(), json!(text))));
-            }
-            for (key, numbers) in [("pricing", &first.price), ("energy", &first.energy)] {
-                if !numbers.is_empty() {
-                    let all: Map<_, _> =
-                        numbers.iter().map(|(key, it)| ((*key).to_owned(), json!(it))).collect();
-                    fields.insert(key.to_owned(), Value::Object(all));
-                }
-            }
-        }
-    }
-    graph::whole(&bundle.graph, providers)
+/// The model that a backend runs in this process, if it does.
+#[must_use]
+pub fn local_model(backend: &Value) -> Option<&str> {
+    let is_local = backend.get("type").and_then(Value::as_str) == Some("local");
+    backend.get("model").and_then(Value::as_str).filter(|_| is_local)
 }
 
-fn for_another(wanted: &str, found: &str) -> Diagnostic {
+/// The text of a binding that runs components in the engine's process: those whose weights it knows by name.
+#[must_use]
+pub fn embedded(mom: &Mom, knows: &dyn Fn(&str) -> bool) -> String {
+    let here = mom.components.iter().filter_map(|it| {
+        let model = it.weights.as_ref().map(|it| it.reference.as_str()).filter(|model| knows(model))?;
+        let backend = json!({ "type": "local", "model": model });
+        let deployment = json!({ "name": "in-process", "trust": "process", "backend": backend });
+        Some((it.name.clone(), json!({ "deployments": [deployment] })))
+    });
+    let components: serde_json::Map<String, Value> = here.collect();
+    json!({ "format": FORMAT, "components": components }).to_string()
+}
+
+/// The digest of what a binding says: comments, the order of keys and literal credentials have no part in it.
+///
+/// # Errors
+/// A text that is no YAML, or has no canonical form.
+pub fn digest(text: &str) -> Result<Digest, Vec<Diagnostic>> {
+    let document = Document::parse(text)?.masked();
+    let bytes = crate::canonical::write(&document.to_json());
+    bytes.map(|bytes| Digest::of(&bytes)).map_err(|fault| vec![whole_file(fault.to_string())])
+}
+
+/// Whether the binding is for this bundle.
+///
+/// # Errors
+/// It names another one.
+pub fn check_bundle(binding: &Binding, bundle: &Bundle) -> Result<(), Vec<Diagnostic>> {
+    let other = binding.bundle.as_ref().filter(|digest| **digest != bundle.digest);
+    let message = |other| format!("the binding is for {other}, and this bundle is {}", bundle.digest);
+    other.map_or(Ok(()), |other| {
+        Err(vec![Diagnostic { path: "bundle".to_owned(), ..whole_file(message(other)) }])
+    })
+}
+
+/// A problem of the file as a whole.
+pub(crate) fn whole_file(message: String) -> Diagnostic {
     Diagnostic {
         severity: Severity::Error,
         code: code::BAD_VALUE,
-        message: format!("the binding is for {wanted}, and this bundle is {found}"),
+        message,
         help: None,
         place: Place { line: 1, column: 1 },
-        path: "bundle".to_owned(),
+        path: String::new(),
     }
-}
-
-/// The deployments of a component, or of the nearest stand-in that has any.
-fn deployments<'b>(name: &str, mom: &Mom, binding: &'b Binding) -> &'b [Deployment] {
-    let mut name = name;
-    // Fallbacks may lead in a circle; as many steps as there are components reach every one of them.
-    for _ in 0..=mom.components.len() {
-        let bound = binding.components.iter().find(|(other, all)| other == name && !all.is_empty());
-        if let Some((_, all)) = bound {
-            return all;
-        }
-        let component = mom.components.iter().find(|it| it.name == name);
-        match component.and_then(|it| it.fallback.as_deref()) {
-            Some(other) => name = other,
-            None => break,
-        }
-    }
-    &[]
-}
-
-/// Mounts a graph and reads the whole.
-///
-/// # Errors
-/// As [`mount`].
-pub fn check(bundle: &Bundle, binding: &Binding) -> Result<Checked, Vec<Diagnostic>> {
-    Ok(read_document(&mount(bundle, binding)?))
 }

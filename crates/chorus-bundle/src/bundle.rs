@@ -62,10 +62,21 @@ impl Bundle {
             artifact_type: ARTIFACT.to_owned(),
             config,
             layers,
+            subject: None,
             annotations: annotations.map(|(key, value)| (key.to_owned(), value.clone())).into(),
         };
         let digest = Descriptor::of(MANIFEST, &text("the manifest", &manifest)?).digest;
         Ok(Self { mom, graph, assets, manifest, digest })
+    }
+
+    /// What names it in an index, or as the subject of what is attached to it.
+    ///
+    /// # Errors
+    /// What has no canonical form.
+    pub fn descriptor(&self) -> Result<Descriptor, BundleFault> {
+        let mut descriptor = Descriptor::of(MANIFEST, &text("the manifest", &self.manifest)?);
+        descriptor.artifact_type = Some(ARTIFACT.to_owned());
+        Ok(descriptor)
     }
 
     /// The files of an OCI image layout that holds this bundle alone, tagged with its version.
@@ -74,8 +85,7 @@ impl Bundle {
     /// What has no canonical form.
     pub fn layout(&self) -> Result<Files, BundleFault> {
         let manifest = text("the manifest", &self.manifest)?;
-        let mut tagged = Descriptor::of(MANIFEST, &manifest);
-        tagged.artifact_type = Some(ARTIFACT.to_owned());
+        let mut tagged = self.descriptor()?;
         tagged.annotations = BTreeMap::from([(REF_NAME.to_owned(), self.mom.version.clone())]);
         let index = Index { schema_version: 2, media_type: Some(INDEX.to_owned()), manifests: vec![tagged] };
         let mut files = Files::from([

@@ -138,7 +138,7 @@ fn binding(value: &Value) -> Value {
                 .map_or_else(|| format!("backend-{at}"), str::to_owned);
             let is_local = backend.get("type").and_then(Value::as_str) == Some("local");
             let trust = if is_local { "process" } else { "public" };
-            let mut it = json!({ "name": name, "preference": at, "trust": trust, "backend": backend });
+            let mut it = json!({ "name": name, "trust": trust, "backend": backend });
             if let Value::Object(fields) = &mut it {
                 for key in ["provider_model_id", "api_format", "energy"] {
                     fields.extend(model.get(key).map(|value| (key.to_owned(), value.clone())));

@@ -8,17 +8,23 @@
 //! **Invariant:** the same source gives the same bytes, on any machine; nothing is handed out that was not checked whole.
 
 pub mod archive;
+pub mod attest;
 pub mod binding;
 mod bundle;
 pub mod canonical;
 pub mod diff;
+pub mod dsse;
 mod fault;
 pub mod graph;
 pub mod import;
+pub mod lock;
 mod mom;
+pub mod mount;
 pub mod oci;
 pub mod path;
+pub mod place;
 pub mod source;
+pub mod trust;
 pub mod verify;
 
 pub use bundle::Bundle;

@@ -16,6 +16,14 @@ pub const GRAPH: &str = "application/vnd.chorus.mom.graph.v1+json";
 pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 /// An image index.
 pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+/// What is attached to a bundle: a signed statement.
+pub const ATTESTATION: &str = "application/vnd.chorus.mom.attestation.v1+json";
+/// The signed statement itself. Source: DSSE, media type of an envelope.
+pub const ENVELOPE: &str = "application/vnd.dsse.envelope.v1+json";
+/// A config without content. Source: OCI image-spec 1.1, the empty descriptor.
+pub const EMPTY: &str = "application/vnd.oci.empty.v1+json";
+/// Annotation of an attestation: the kind of its statement.
+pub const STATEMENT: &str = "org.chorus-mom.statement";
 /// Annotation of an asset: its name.
 pub const TITLE: &str = "org.opencontainers.image.title";
 /// Annotation of a manifest: its version.
@@ -110,6 +118,9 @@ pub struct Manifest {
     pub config: Descriptor,
     /// The graph, then the assets by name.
     pub layers: Vec<Descriptor>,
+    /// What it is attached to; a bundle is attached to nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Descriptor>,
     /// Name, version, licence.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,

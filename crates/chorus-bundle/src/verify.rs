@@ -165,7 +165,7 @@ fn shape_of(manifest: &Manifest) -> Vec<BundleFault> {
 }
 
 /// The bytes of a descriptor: as many as it says, with the digest that it says.
-fn fetch(files: &dyn Blobs, it: &Descriptor, most: u64) -> Result<Vec<u8>, BundleFault> {
+pub(crate) fn fetch(files: &dyn Blobs, it: &Descriptor, most: u64) -> Result<Vec<u8>, BundleFault> {
     let Some(name) = blob_name(&it.digest).filter(|_| is_digest(&it.digest)) else {
         return Err(BundleFault::Path { name: it.digest.clone(), why: "is no sha256 digest" });
     };
@@ -189,11 +189,11 @@ fn fetch(files: &dyn Blobs, it: &Descriptor, most: u64) -> Result<Vec<u8>, Bundl
     Ok(bytes)
 }
 
-fn json(bytes: &[u8], name: &str) -> Result<Value, BundleFault> {
+pub(crate) fn json(bytes: &[u8], name: &str) -> Result<Value, BundleFault> {
     canonical::parse(bytes).map_err(|fault| BundleFault::canonical(name, &fault))
 }
 
-fn canonical_json(bytes: &[u8], name: &str) -> Result<Value, BundleFault> {
+pub(crate) fn canonical_json(bytes: &[u8], name: &str) -> Result<Value, BundleFault> {
     let value = json(bytes, name)?;
     let written = canonical::write(&value).map_err(|fault| BundleFault::canonical(name, &fault))?;
     if written != bytes {
@@ -203,7 +203,7 @@ fn canonical_json(bytes: &[u8], name: &str) -> Result<Value, BundleFault> {
     Ok(value)
 }
 
-fn typed<T: DeserializeOwned>(value: Value, name: &str) -> Result<T, BundleFault> {
+pub(crate) fn typed<T: DeserializeOwned>(value: Value, name: &str) -> Result<T, BundleFault> {
     serde_json::from_value(value).map_err(|fault| BundleFault::shape(name, fault.to_string()))
 }
 

@@ -27,6 +27,10 @@ pub enum CallRole {
     Judge,
     /// The stage that owns the final answer.
     Synthesis,
+    /// A final answer in a broken form, written again.
+    Repair,
+    /// A question of a signal, before it is known who will answer the client.
+    Signal,
 }
 
 /// One call to one model.

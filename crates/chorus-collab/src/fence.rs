@@ -13,13 +13,15 @@ const KEY_DIGITS: usize = 12;
 
 /// The key of one prompt's tags.
 #[derive(Debug, Clone)]
-pub(crate) struct Fence {
-    pub(crate) key: String,
+pub struct Fence {
+    /// What the tags' names end in.
+    pub key: String,
 }
 
 impl Fence {
     /// The key of these texts. It needs no randomness: who writes one of the texts does not know the others.
-    pub(crate) fn around<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
+    #[must_use]
+    pub fn around<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let all = texts.into_iter().collect::<Vec<_>>().join("\0");
         let digest = Digest::of(all.as_bytes());
         let hex = digest.as_str().rsplit(':').next().unwrap_or_default();
@@ -27,7 +29,8 @@ impl Fence {
     }
 
     /// `<tag-key attributes>` … `</tag-key>`.
-    pub(crate) fn wrap(&self, tag: &str, attributes: &str, text: &str) -> String {
+    #[must_use]
+    pub fn wrap(&self, tag: &str, attributes: &str, text: &str) -> String {
         let key = &self.key;
         let gap = if attributes.is_empty() { "" } else { " " };
         format!("<{tag}-{key}{gap}{attributes}>\n{}\n</{tag}-{key}>", self.neutral(text))

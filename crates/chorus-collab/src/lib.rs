@@ -27,6 +27,13 @@ mod template;
 mod window;
 pub mod workflows;
 
+/// What prompts are made of and their answers read with, also for prompts of other rooms.
+pub mod prompting {
+    pub use crate::fence::Fence;
+    pub use crate::salvage::{objects, split_thinking};
+    pub use crate::template::{Slots, fill};
+}
+
 pub use calls::{
     Answer, Call, CallFault, CallRole, Chunks, Enough, FaultKind, GatherRule, Gathered, Live, Member,
     ModelCalls, Reply,

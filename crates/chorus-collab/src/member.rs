@@ -39,6 +39,23 @@ const WITHHELD: [&str; 26] = [
     "store",
 ];
 
+/// Fields of the visible answer: a member gets them only where its own answer may become that one (case G27).
+pub(crate) const VISIBLE: [&str; 13] = [
+    "response_format",
+    "structured_outputs",
+    "guided_json",
+    "guided_regex",
+    "guided_choice",
+    "guided_grammar",
+    "stop",
+    "logprobs",
+    "top_logprobs",
+    "logit_bias",
+    "prediction",
+    "max_tokens",
+    "max_completion_tokens",
+];
+
 /// The client's conversation as a member sees it.
 pub(crate) fn without_tools(ask: &ChatRequest, role_prompt: &str) -> ChatRequest {
     let speaks_of_tools = ask.tool_count() > 0 || ask.messages().iter().any(is_tool_traffic);

@@ -16,7 +16,8 @@ const MAX_DEPTH: usize = 24;
 ///
 /// A block without an end is all reasoning: the model was cut off inside it. A lone `</think>` ends a block whose
 /// beginning was part of the prompt.
-pub(crate) fn split_thinking(text: &str) -> (Option<&str>, &str) {
+#[must_use]
+pub fn split_thinking(text: &str) -> (Option<&str>, &str) {
     let trimmed = text.trim();
     for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
         if let Some(inside) = trimmed.strip_prefix(open) {
@@ -32,7 +33,7 @@ pub(crate) fn split_thinking(text: &str) -> (Option<&str>, &str) {
 }
 
 /// The objects of a text, in order, that `accept` takes; an object inside a taken one is not offered.
-pub(crate) fn objects<T>(text: &str, accept: impl Fn(&Map<String, Value>) -> Option<T>) -> Vec<T> {
+pub fn objects<T>(text: &str, accept: impl Fn(&Map<String, Value>) -> Option<T>) -> Vec<T> {
     let from = text.len().saturating_sub(MAX_TEXT_BYTES);
     let mut rest = text.get(text.ceil_char_boundary(from)..).unwrap_or_default();
     let mut found = Vec::new();

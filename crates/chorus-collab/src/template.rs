@@ -3,7 +3,7 @@
 //! **Invariant:** what is put into a slot is never searched for slots.
 
 /// What fills the slots: a name and its text.
-pub(crate) type Slots<'a> = [(&'a str, &'a str)];
+pub type Slots<'a> = [(&'a str, &'a str)];
 
 /// Whether a template has that slot.
 pub(crate) fn has_slot(template: &str, name: &str) -> bool {
@@ -11,7 +11,8 @@ pub(crate) fn has_slot(template: &str, name: &str) -> bool {
 }
 
 /// Fills the slots of a template; an unknown `{{word}}` stays as it is.
-pub(crate) fn fill(template: &str, slots: &Slots<'_>) -> String {
+#[must_use]
+pub fn fill(template: &str, slots: &Slots<'_>) -> String {
     let named = |name: &str| slots.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
     let mut out =
         String::with_capacity(template.len() + slots.iter().map(|(_, text)| text.len()).sum::<usize>());

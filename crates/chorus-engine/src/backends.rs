@@ -1,96 +1,162 @@
 //! The places where models can be called, behind one pair of functions: an HTTP backend, or a model in this process.
 //!
-//! It picks a backend by weight and turns every kind of failure into a [`CallFault`]. It knows no budget, no ledger
-//! and no algorithm.
+//! It chooses a backend, makes one attempt there and says how it went. It knows no budget, no ledger and no algorithm,
+//! and makes no second attempt: [`crate::calls`] does.
+
+mod checks;
+mod deployment;
+mod line;
+mod missed;
 
 use crate::env::Env;
 use crate::local::LocalModels;
-use chorus_collab::{CallFault, Chunks, FaultKind};
-use chorus_spec::{Backend, Endpoint, Model, ModelId, Spec, Template};
-use chorus_upstream::{Secret, Target, Timeouts, Upstream, UpstreamFault};
+use chorus_collab::{CallFault, Chunks};
+use chorus_spec::{ApiFormat, Endpoint, Model, ModelId, Spec, Template};
+use chorus_upstream::reliability::BreakerState;
+use chorus_upstream::{ChunkStream, Target, Timeouts, Upstream};
 use chorus_wire::{ChatReply, ChatRequest};
+use deployment::{Deployment, Underway, lock};
 use futures_util::StreamExt;
+use futures_util::stream;
+use missed::{call_fault, misconfigured};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, Once};
+use std::time::{Duration, Instant};
+
+pub(crate) use line::{Line, Until};
+pub(crate) use missed::{Missed, Why, word_of};
 
 /// All backends of a configuration.
 pub struct Backends {
     upstream: Upstream,
     local: Option<Arc<LocalModels>>,
     env: Env,
-    lines: BTreeMap<ModelId, Line>,
+    lines: BTreeMap<ModelId, Arc<Line>>,
+    checks: Vec<(Arc<Line>, chorus_spec::HealthCheck)>,
+    checking: Once,
+    random: Mutex<fastrand::Rng>,
 }
 
-/// What is kept of one model.
-struct Line {
-    /// Calls so far, for taking turns.
-    turns: AtomicU64,
-    /// The resolved target of each backend, from its first use on.
-    targets: Vec<OnceLock<Target>>,
+/// The backend that was chosen for a call.
+#[derive(Clone)]
+pub(crate) struct Picked {
+    /// Which of the model's backends.
+    pub(crate) index: usize,
+    deployment: Arc<Deployment>,
 }
 
-/// The backend whose turn it is.
-#[derive(Clone, Copy)]
-pub struct Picked<'m> {
-    /// As configured.
-    pub backend: &'m Backend,
-    target: &'m OnceLock<Target>,
+impl Picked {
+    /// Its name within the model.
+    pub(crate) fn name(&self) -> &str {
+        &self.deployment.backend.name
+    }
 }
 
 /// One call as a backend gets it.
-pub struct BackendCall<'a> {
+pub(crate) struct BackendCall<'a> {
     /// The request, with the backend's own name for the model.
-    pub request: &'a ChatRequest,
+    pub(crate) request: &'a ChatRequest,
     /// Further headers.
-    pub headers: &'a [(String, String)],
+    pub(crate) headers: &'a [(String, String)],
     /// How long it may take.
-    pub total: Duration,
+    pub(crate) total: Duration,
+    /// Estimated tokens of its prompt.
+    pub(crate) tokens: u64,
     /// Whose call it is, for a fair queue.
-    pub caller: u64,
+    pub(crate) caller: u64,
+}
+
+/// How one backend is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackendState {
+    /// The logical model.
+    pub model: String,
+    /// The backend's name within it.
+    pub backend: String,
+    /// What its breaker lets pass.
+    pub breaker: BreakerState,
+    /// Calls under way.
+    pub in_flight: usize,
 }
 
 impl Backends {
     /// Backends of that configuration; `local` runs those of `type: local`.
     #[must_use]
     pub fn new(spec: &Spec, upstream: Upstream, local: Option<Arc<LocalModels>>, env: Env) -> Self {
-        let line = |model: &Model| Line {
-            turns: AtomicU64::new(0),
-            targets: model.backends.iter().map(|_| OnceLock::new()).collect(),
+        let now = Instant::now();
+        let line = |model: &Model| Arc::new(Line::new(model, now));
+        let lines: BTreeMap<_, _> = spec.models.iter().map(|(id, model)| (id.clone(), line(model))).collect();
+        let checked = |(id, model): (&ModelId, &Model)| {
+            Some((lines.get(id).cloned()?, model.reliability.health_check.clone()?))
         };
-        let lines = spec.models.iter().map(|(id, model)| (id.clone(), line(model))).collect();
-        Self { upstream, local, env, lines }
+        let checks = spec.models.iter().filter_map(checked).collect();
+        let random = Mutex::new(fastrand::Rng::new());
+        Self { upstream, local, env, lines, checks, checking: Once::new(), random }
     }
 
-    /// The backend whose turn it is, in proportion to weights.
+    /// The backends of a model.
+    pub(crate) fn line(&self, model: &ModelId) -> Option<&Arc<Line>> {
+        self.lines.get(model)
+    }
+
+    /// The backend for a call to that model, none of those to avoid.
+    ///
+    /// # Errors
+    /// Why none may be called now.
+    pub(crate) fn pick(&self, line: &Line, avoid: &[usize], tokens: u64) -> Result<Picked, Missed> {
+        self.checking.call_once(|| {
+            for (line, check) in &self.checks {
+                checks::begin(line, check.clone(), self.upstream.clone(), self.env.clone());
+            }
+        });
+        let index = line.choose(avoid, tokens, Instant::now())?;
+        let deployment = line.deployments.get(index).cloned();
+        let deployment = deployment.ok_or_else(|| misconfigured("the backend is gone"))?;
+        Ok(Picked { index, deployment })
+    }
+
+    /// A number in 0..1 for jitter.
+    pub(crate) fn random(&self) -> f64 {
+        lock(&self.random).f64()
+    }
+
+    /// How every backend is doing, by model and name.
     #[must_use]
-    pub fn pick<'m>(&'m self, model: &'m Model) -> Option<Picked<'m>> {
-        let line = self.lines.get(&model.id)?;
-        let total: u64 = model.backends.iter().map(|b| u64::from(b.weight.max(1))).sum();
-        let mut left = line.turns.fetch_add(1, Ordering::Relaxed).checked_rem(total)?;
-        let mut places = model.backends.iter().zip(&line.targets);
-        let (backend, target) = places.find(|(backend, _)| {
-            let weight = u64::from(backend.weight.max(1));
-            let hit = left < weight;
-            left = left.saturating_sub(weight);
-            hit
-        })?;
-        Some(Picked { backend, target })
+    pub fn states(&self) -> Vec<BackendState> {
+        let now = Instant::now();
+        let of = |(model, line): (&ModelId, &Arc<Line>)| {
+            let state = |it: &Arc<Deployment>| BackendState {
+                model: model.to_string(),
+                backend: it.backend.name.clone(),
+                breaker: it.state(now),
+                in_flight: it.in_flight(),
+            };
+            line.deployments.iter().map(state).collect::<Vec<_>>()
+        };
+        self.lines.iter().flat_map(of).collect()
     }
 
     /// One whole answer.
     ///
     /// # Errors
     /// Why there is none.
-    pub async fn complete(&self, picked: Picked<'_>, call: BackendCall<'_>) -> Result<ChatReply, CallFault> {
-        match &picked.backend.endpoint {
-            Endpoint::Local { model } => self.local()?.complete(model, call.request, call.caller).await,
-            endpoint => {
-                let target = self.target(endpoint, picked.target)?;
-                let body = call.request.to_bytes().into();
-                let limits = limits(call.total);
-                self.upstream.complete(target, body, call.headers, &limits).await.map_err(|f| call_fault(&f))
+    pub(crate) async fn complete(&self, picked: &Picked, call: BackendCall<'_>) -> Result<ChatReply, Missed> {
+        let deployment = &picked.deployment;
+        if let Endpoint::Local { model } = &deployment.backend.endpoint {
+            return Ok(self.local()?.complete(model, call.request, call.caller).await?);
+        }
+        let target = deployment.target(&self.env).await?;
+        let underway = entered(deployment, &call).await?;
+        let limits = deployment.timeouts(call.total);
+        let body = body_of(call.request, &deployment.backend.endpoint).into();
+        match self.upstream.complete(&target, body, call.headers, &limits).await {
+            Ok(reply) => {
+                underway.succeeded(reply.usage.map(|usage| usage.total_tokens));
+                Ok(reply)
+            }
+            Err(fault) => {
+                underway.failed(&fault);
+                Err(fault.into())
             }
         }
     }
@@ -99,16 +165,20 @@ impl Backends {
     ///
     /// # Errors
     /// Why there is none.
-    pub async fn stream(&self, picked: Picked<'_>, call: BackendCall<'_>) -> Result<Chunks, CallFault> {
-        match &picked.backend.endpoint {
-            Endpoint::Local { model } => self.local()?.stream(model, call.request, call.caller).await,
-            endpoint => {
-                let target = self.target(endpoint, picked.target)?;
-                let body = call.request.to_bytes().into();
-                let limits = limits(call.total);
-                let chunks = self.upstream.stream(target, body, call.headers, &limits).await;
-                let chunks = chunks.map_err(|fault| call_fault(&fault))?;
-                Ok(chunks.map(|item| item.map_err(|fault| call_fault(&fault))).boxed())
+    pub(crate) async fn stream(&self, picked: &Picked, call: BackendCall<'_>) -> Result<Chunks, Missed> {
+        let deployment = &picked.deployment;
+        if let Endpoint::Local { model } = &deployment.backend.endpoint {
+            return Ok(self.local()?.stream(model, call.request, call.caller).await?);
+        }
+        let target = deployment.target(&self.env).await?;
+        let underway = entered(deployment, &call).await?;
+        let limits = deployment.timeouts(call.total);
+        let body = body_of(call.request, &deployment.backend.endpoint).into();
+        match self.upstream.stream(&target, body, call.headers, &limits).await {
+            Ok(chunks) => Ok(watched(chunks, underway)),
+            Err(fault) => {
+                underway.failed(&fault);
+                Err(fault.into())
             }
         }
     }
@@ -128,36 +198,46 @@ impl Backends {
     fn local(&self) -> Result<&LocalModels, CallFault> {
         self.local.as_deref().ok_or_else(|| misconfigured("this process serves no local models"))
     }
+}
 
-    /// The target, resolved on first use: a variable that is set too late is found by the next call.
-    fn target<'m>(&self, endpoint: &Endpoint, kept: &'m OnceLock<Target>) -> Result<&'m Target, CallFault> {
-        match kept.get() {
-            Some(target) => Ok(target),
+/// Waits its turn where a backend takes only so many calls at once.
+async fn entered(deployment: &Arc<Deployment>, call: &BackendCall<'_>) -> Result<Underway, Missed> {
+    let entering = tokio::time::timeout(call.total, deployment.enter(call.tokens));
+    entering.await.map_err(|_| missed::too_busy())
+}
+
+/// A stream whose end reaches the backend's breaker: one that dies amid the answer has failed (case C08).
+fn watched(chunks: ChunkStream, underway: Underway) -> Chunks {
+    let state = Some((chunks, underway, None));
+    stream::unfold(state, |state| async move {
+        let (mut chunks, underway, mut took) = state?;
+        match chunks.next().await {
+            Some(Ok(chunk)) => {
+                took = chunk.usage.map(|usage| usage.total_tokens).or(took);
+                Some((Ok(chunk), Some((chunks, underway, took))))
+            }
+            Some(Err(fault)) => {
+                underway.failed(&fault);
+                Some((Err(call_fault(&fault)), None))
+            }
             None => {
-                let target = self.resolve(endpoint)?;
-                Ok(kept.get_or_init(|| target))
+                underway.succeeded(took);
+                None
             }
         }
-    }
+    })
+    .boxed()
+}
 
-    fn resolve(&self, endpoint: &Endpoint) -> Result<Target, CallFault> {
-        let Endpoint::Http { base_url, chat_path, auth_header, auth_prefix, api_key, extra_headers } =
-            endpoint
-        else {
-            return Err(misconfigured("the backend has no address"));
-        };
-        let base_url = self.env.resolve(base_url).map_err(|e| misconfigured(&e.to_string()))?;
-        let mut target = Target::builder(&base_url).chat_path(chat_path);
-        if let Some(key) = api_key {
-            let key = self.env.reveal(key).map_err(|e| misconfigured(&e.to_string()))?;
-            target = target.auth(auth_header, auth_prefix, Secret::new(&key));
-        }
-        for (name, value) in extra_headers {
-            let value = self.env.resolve(value).map_err(|e| misconfigured(&e.to_string()))?;
-            target = target.header(name, &value);
-        }
-        target.build().map_err(|e| misconfigured(&e.to_string()))
+/// The body for that place. What only an Anthropic backend understands goes to no other (case B22).
+fn body_of(request: &ChatRequest, endpoint: &Endpoint) -> Vec<u8> {
+    let is_anthropic = matches!(endpoint, Endpoint::Http { api: ApiFormat::Anthropic, .. });
+    if is_anthropic || !request.has_extras() {
+        return request.to_bytes();
     }
+    let mut request = request.clone();
+    request.strip_extras();
+    request.to_bytes()
 }
 
 /// A server that is no model.
@@ -176,8 +256,9 @@ impl Server {
         question: &serde_json::Value,
         total: Duration,
     ) -> Result<serde_json::Value, CallFault> {
-        let body = question.to_string().into();
-        let answer = self.upstream.ask_json(&self.target, body, &limits(total)).await;
+        let usual = Timeouts::default();
+        let limits = Timeouts { total: usual.total.min(total), ..usual };
+        let answer = self.upstream.ask_json(&self.target, question.to_string().into(), &limits).await;
         answer.map_err(|fault| call_fault(&fault))
     }
 }
@@ -186,26 +267,4 @@ impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server").field("origin", &self.target.origin()).finish_non_exhaustive()
     }
-}
-
-fn limits(total: Duration) -> Timeouts {
-    let defaults = Timeouts::default();
-    Timeouts { total: defaults.total.min(total), ..defaults }
-}
-
-/// What is wrong is for the operator, not for the client.
-fn misconfigured(detail: &str) -> CallFault {
-    tracing::error!(detail, "a backend cannot be called");
-    let public = "the backend of the model is not configured; the log of the server says what is missing";
-    CallFault { kind: FaultKind::Misconfigured, public: public.to_owned(), status: None }
-}
-
-fn call_fault(fault: &UpstreamFault) -> CallFault {
-    let kind = match fault {
-        UpstreamFault::Timeout { .. } => FaultKind::Timeout,
-        UpstreamFault::Status { .. } | UpstreamFault::InBand { .. } => FaultKind::Status,
-        _ => FaultKind::Transport,
-    };
-    tracing::warn!(%fault, "a call to a backend failed");
-    CallFault { kind, public: fault.public(), status: fault.status() }
 }

@@ -1,10 +1,16 @@
 //! Model calls of one live request: the [`ModelCalls`] that loopers are given.
 //!
-//! Every call asks the budget, is entered in the ledger before it starts, and is dropped when nobody waits for it.
+//! Every attempt asks the budget, is entered in the ledger before it starts, and is dropped when nobody waits for it. An
+//! attempt that fails before it gave anything may be followed by another, as the model's `reliability` says.
+//!
+//! **Invariant:** nothing is tried again once a part of the answer has been handed on (case A15).
 
-use crate::backends::{BackendCall, Picked};
+mod persist;
+
+use crate::backends::{BackendCall, Missed, Until};
 use crate::budget::{Admitted, Budget, Rates};
 use crate::constrain;
+use crate::guard::Guard;
 use crate::ledger::{AttemptEnd, Entry, Ledger, Opening};
 use crate::mom::Mom;
 use crate::plugins;
@@ -18,6 +24,7 @@ use chorus_wire::{ChatRequest, Chunk};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, FuturesUnordered};
 use futures_util::{FutureExt, StreamExt};
+use persist::Turn;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -45,37 +52,41 @@ pub struct LiveCalls {
     pub output_contract: Option<OutputRule>,
     /// The latest usable answer to the client's question.
     pub best: Mutex<Option<Reply>>,
+    /// What looks at everything that leaves, where the operating point's contract has one.
+    pub(crate) guard: Option<Arc<Guard>>,
 }
 
 /// A call that the budget has consented to, ready to leave.
-struct Prepared<'m> {
-    picked: Picked<'m>,
+struct Prepared {
     request: ChatRequest,
     entry: Entry,
     started: Instant,
     time: Duration,
+    prompt_tokens: u64,
 }
 
 impl LiveCalls {
-    fn prepare(&self, call: &Call, stream: bool) -> Result<Prepared<'_>, CallFault> {
-        let model = self.model(&call.model)?;
+    fn prepare(&self, call: &Call, stream: bool, turn: &Turn<'_>) -> Result<Prepared, CallFault> {
+        let model = turn.model;
         // A looper's later stages have not been through the constraints (case G05).
         let images = call.ask.messages().iter().any(|m| m.images > 0);
         if images && !constrain::takes_images(&self.mom.spec, model) {
             return Err(fault(
                 FaultKind::Ineligible,
-                format!("the model `{}` does not take images", call.model),
+                format!("the model `{}` does not take images", model.id),
             ));
         }
-        let picked = self.mom.backends.pick(model).ok_or_else(|| no_backend(&call.model))?;
         let mut request = self.request_for(model, call, stream);
-        let prompt_tokens =
-            request.messages().iter().map(|m| chorus_wire::tokens::of_text(&m.text) + 4).sum();
+        if let Some(guard) = &self.guard {
+            guard.redact(&mut request)?;
+        }
+        let prompt_tokens = prompt_tokens(&request);
         let cap = request.max_output_tokens();
         let opening = Opening {
             role: call.role,
-            model: &call.model,
-            backend: &picked.backend.name,
+            model: model.id.as_str(),
+            backend: turn.picked.name(),
+            cause: turn.cause.as_deref(),
             prompt_tokens,
             cap,
             rates: Rates { pricing: model.pricing, energy: model.energy },
@@ -88,7 +99,8 @@ impl LiveCalls {
         if let Some(granted) = granted.filter(|_| granted != cap) {
             cap_output(&mut request, granted);
         }
-        Ok(Prepared { picked, request, entry, started, time: call.timeout.map_or(time, |t| t.min(time)) })
+        let time = turn.left.map_or(time, |left| left.min(time));
+        Ok(Prepared { request, entry, started, time, prompt_tokens })
     }
 
     fn request_for(&self, model: &Model, call: &Call, stream: bool) -> ChatRequest {
@@ -129,6 +141,7 @@ impl LiveCalls {
             on_member: None,
             output_contract: self.output_contract.clone(),
             best: Mutex::default(),
+            guard: self.guard.clone(),
         }
     }
 
@@ -137,36 +150,51 @@ impl LiveCalls {
     }
 
     async fn completed(&self, call: Call) -> Result<Reply, CallFault> {
-        let prepared = self.prepare(&call, false)?;
-        let Prepared { picked, request, entry, started, time } = prepared;
-        let ask = BackendCall { request: &request, headers: &self.headers, total: time, caller: self.caller };
-        let reply = match tokio::time::timeout(time, self.mom.backends.complete(picked, ask)).await {
-            Ok(reply) => reply,
-            Err(_) => Err(fault(
-                FaultKind::Timeout,
-                format!("the model did not answer within {} s", time.as_secs_f32()),
-            )),
-        };
-        let elapsed = started.elapsed();
-        let reply = reply.inspect_err(|fault| entry.fail(fault, elapsed))?;
-        entry.output(&reply.content, elapsed);
-        if !reply.is_usable() && call.role != CallRole::Direct {
-            let empty = fault(FaultKind::Empty, "the model answered with nothing".to_owned());
-            entry.close(AttemptEnd::Failed(empty.kind, empty.public.clone()), reply.usage, elapsed);
-            return Err(empty);
+        let reply = self.persist(&call, Until::Whole, |turn| self.complete_once(&call, turn).boxed()).await?;
+        // What the client alone reads is not looked at here: no model acts on it.
+        let is_last = matches!(call.role, CallRole::Direct | CallRole::Synthesis | CallRole::Repair);
+        if let Some(guard) = self.guard.as_ref().filter(|_| !is_last) {
+            guard.clear(&reply).await?;
         }
-        entry.close(AttemptEnd::Answered, reply.usage, elapsed);
-        let reply = Reply { model: call.model, usage: entry.usage(), reply };
         self.keep_best(call.role, &reply);
         Ok(reply)
     }
 
     async fn streamed(&self, call: Call) -> Result<Live, CallFault> {
-        let Prepared { picked, request, entry, started, time } = self.prepare(&call, true)?;
-        let ask = BackendCall { request: &request, headers: &self.headers, total: time, caller: self.caller };
-        let chunks = self.mom.backends.stream(picked, ask).await;
-        let chunks = chunks.inspect_err(|fault| entry.fail(fault, started.elapsed()))?;
-        Ok(Live { model: call.model, chunks: counted(chunks, entry, started) })
+        self.persist(&call, Until::Begun, |turn| self.stream_once(&call, turn).boxed()).await
+    }
+
+    async fn complete_once(&self, call: &Call, turn: Turn<'_>) -> Result<Reply, Missed> {
+        let Prepared { request, entry, started, time, prompt_tokens: tokens } =
+            self.prepare(call, false, &turn)?;
+        let (headers, caller) = (&self.headers, self.caller);
+        let ask = BackendCall { request: &request, headers, total: time, tokens, caller };
+        let reply = match tokio::time::timeout(time, self.mom.backends.complete(&turn.picked, ask)).await {
+            Ok(reply) => reply,
+            Err(_) => Err(too_late(time).into()),
+        };
+        let elapsed = started.elapsed();
+        let reply = reply.inspect_err(|missed| entry.fail(&missed.fault, elapsed))?;
+        turn.line.took(Until::Whole, elapsed);
+        entry.output(&reply.content, elapsed);
+        if !reply.is_usable() && call.role != CallRole::Direct {
+            let empty = fault(FaultKind::Empty, "the model answered with nothing".to_owned());
+            entry.close(AttemptEnd::Failed(empty.kind, empty.public.clone()), reply.usage, elapsed);
+            return Err(empty.into());
+        }
+        entry.close(AttemptEnd::Answered, reply.usage, elapsed);
+        Ok(Reply { model: turn.model.id.to_string(), usage: entry.usage(), reply })
+    }
+
+    async fn stream_once(&self, call: &Call, turn: Turn<'_>) -> Result<Live, Missed> {
+        let Prepared { request, entry, started, time, prompt_tokens: tokens } =
+            self.prepare(call, true, &turn)?;
+        let (headers, caller) = (&self.headers, self.caller);
+        let ask = BackendCall { request: &request, headers, total: time, tokens, caller };
+        let chunks = self.mom.backends.stream(&turn.picked, ask).await;
+        let chunks = chunks.inspect_err(|missed| entry.fail(&missed.fault, started.elapsed()))?;
+        turn.line.took(Until::Begun, started.elapsed());
+        Ok(Live { model: turn.model.id.to_string(), chunks: counted(chunks, entry, started) })
     }
 
     async fn seat(&self, seat: usize, call: Call) -> Member {
@@ -262,8 +290,13 @@ fn counted(chunks: Chunks, entry: Entry, started: Instant) -> Chunks {
     .boxed()
 }
 
+/// What a prompt takes, estimated: its text, and four tokens a message for what frames it.
+pub(crate) fn prompt_tokens(request: &ChatRequest) -> u64 {
+    request.messages().iter().map(|m| chorus_wire::tokens::of_text(&m.text) + 4).sum()
+}
+
 /// Lowers what a request may write, under the name that the client used.
-fn cap_output(request: &mut ChatRequest, most: u64) {
+pub(crate) fn cap_output(request: &mut ChatRequest, most: u64) {
     let old_name = request.body().get("max_tokens").is_some();
     if old_name {
         request.set("max_tokens", &most);
@@ -285,6 +318,10 @@ fn text_of(chunk: &Chunk) -> String {
 
 fn fault(kind: FaultKind, public: String) -> CallFault {
     CallFault { kind, public, status: None }
+}
+
+fn too_late(time: Duration) -> CallFault {
+    fault(FaultKind::Timeout, format!("the model did not answer within {} s", time.as_secs_f32()))
 }
 
 fn no_backend(model: &str) -> CallFault {

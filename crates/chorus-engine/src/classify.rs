@@ -3,15 +3,17 @@
 //! They are signals of a recipe that no file holds, prepared by the same extractor with the file's thresholds, so that
 //! they cannot disagree with a policy that asks the same (case D01). It knows no decision.
 
+pub use chorus_signals::jailbreak::RuleFamily;
 pub use chorus_signals::pii::{Finding, Redacted};
 
 use crate::fault::{Code, Fault};
 use chorus_infer::{Head, TextEncoder, heads};
-use chorus_policy::{Ask, Evidence};
+use chorus_policy::{AbsentReason, Ask, Evidence, Observation};
+use chorus_signals::jailbreak::Jailbreak;
 use chorus_signals::{Extractor, PrepareFault, SharedPass, SignalDoc, Subject, pii};
 use chorus_spec::{
     DomainSignal, FactCheckSignal, Family, Global, JailbreakMethod, JailbreakSignal, PiiSignal, Place,
-    Recipe, Signal, SignalKind, UserFeedbackSignal,
+    Recipe, Signal, SignalKey, SignalKind, UserFeedbackSignal,
 };
 use chorus_wire::ChatRequest;
 use std::sync::Arc;
@@ -22,6 +24,9 @@ pub const JAILBREAK: &str = "jailbreak";
 
 /// The name of the built-in rule that allows no personal data.
 pub const PII: &str = "pii";
+
+/// The name of the built-in rule for everything that is about to leave: every text of a request, whoever wrote it.
+const OUTBOUND: &str = "outbound";
 
 /// The built-in classifiers, and the encoder for its own sake.
 pub struct Classifiers {
@@ -49,12 +54,46 @@ impl Classifiers {
     /// # Errors
     /// [`Code::Internal`] when a classifier panics.
     pub async fn observe(&self, families: &[Family], request: ChatRequest) -> Result<Evidence, Fault> {
-        let asks: Vec<Ask> = self.asks.iter().filter(|ask| families.contains(&ask.family)).cloned().collect();
+        let is_asked = |ask: &&Ask| families.contains(&ask.family) && ask.rule != OUTBOUND;
+        let asks: Vec<Ask> = self.asks.iter().filter(is_asked).cloned().collect();
         let extractor = Arc::clone(&self.extractor);
         self.blocking(move || {
             let mut evidence = Evidence::default();
             extractor.extract(&asks, &Subject::of(&request), &mut SharedPass::new(), &mut evidence);
             evidence
+        })
+        .await
+    }
+
+    /// Whether any text of a request is an attack, whoever wrote it.
+    ///
+    /// # Errors
+    /// [`Code::Internal`] when the classifier panics.
+    pub(crate) async fn outbound(&self, request: ChatRequest) -> Result<Observation, Fault> {
+        let ask = Ask { family: Family::Jailbreak, rule: OUTBOUND.to_owned() };
+        let key = SignalKey::new(Family::Jailbreak, OUTBOUND);
+        let extractor = Arc::clone(&self.extractor);
+        let evidence = self.blocking(move || {
+            let mut evidence = Evidence::default();
+            extractor.extract(&[ask], &Subject::of(&request), &mut SharedPass::new(), &mut evidence);
+            evidence
+        });
+        let missing = || Observation::Absent(AbsentReason::Failed("it was not looked at".to_owned()));
+        Ok(evidence.await?.get(&key).cloned().unwrap_or_else(missing))
+    }
+
+    /// The families of attempts that a text shows by its words, also behind a disguise; the head has none to show.
+    ///
+    /// # Errors
+    /// [`Code::Internal`] when the recogniser panics.
+    pub async fn attempts(&self, request: ChatRequest) -> Result<Vec<RuleFamily>, Fault> {
+        self.blocking(move || {
+            let guard = Jailbreak::prepare(&jailbreak(), 1.0, None);
+            let found = guard.inspect(None, &Subject::of(&request), &mut SharedPass::new());
+            let mut families: Vec<RuleFamily> = found.into_iter().flat_map(|it| it.families).collect();
+            families.sort_unstable();
+            families.dedup();
+            families
         })
         .await
     }
@@ -94,14 +133,22 @@ impl Classifiers {
     /// [`Code::NotLoaded`] without an encoder.
     pub async fn embed(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, Fault> {
         let Some(encoder) = self.encoder.clone() else {
-            let text = "no encoder is loaded, because no signal of the served policy needs one";
-            return Err(Fault::new(Code::NotLoaded, text));
+            return Err(no_encoder());
         };
         let encoded = self.blocking(move || {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             encoder.encode(&texts)
         });
         encoded.await?.map_err(|fault| Fault::new(Code::Internal, fault.to_string()))
+    }
+
+    /// Tokens of each text, by the encoder's own count.
+    ///
+    /// # Errors
+    /// [`Code::NotLoaded`] without an encoder.
+    pub async fn count_tokens(&self, texts: Vec<String>) -> Result<Vec<u64>, Fault> {
+        let encoder = self.encoder.clone().ok_or_else(no_encoder)?;
+        self.blocking(move || texts.iter().map(|text| encoder.count_tokens(text) as u64).collect()).await
     }
 
     /// One pass a core at a time, off the runtime's own threads.
@@ -113,6 +160,10 @@ impl Classifiers {
         let work = tokio::task::spawn_blocking(work).await;
         work.map_err(|_| Fault::new(Code::Internal, "a classifier failed badly; see the log"))
     }
+}
+
+fn no_encoder() -> Fault {
+    Fault::new(Code::NotLoaded, "no encoder is loaded, because no signal of the served policy needs one")
 }
 
 /// Every family of signals that this version evaluates, cheapest first.
@@ -146,16 +197,20 @@ pub struct HeadInfo {
     pub labels: Vec<String>,
 }
 
-/// Every built-in classifier as a rule.
-fn recipe() -> Recipe {
-    let categories = heads::of_default().domain.map(Head::labels).unwrap_or_default();
-    let jailbreak = JailbreakSignal {
+fn jailbreak() -> JailbreakSignal {
+    JailbreakSignal {
         method: JailbreakMethod::default(),
         threshold: None,
         include_history: false,
         jailbreak_patterns: Vec::new(),
         benign_patterns: Vec::new(),
-    };
+    }
+}
+
+/// Every built-in classifier as a rule.
+fn recipe() -> Recipe {
+    let categories = heads::of_default().domain.map(Head::labels).unwrap_or_default();
+    let outbound = JailbreakSignal { include_history: true, ..jailbreak() };
     let pii = PiiSignal { threshold: None, allowed: Vec::new(), include_history: false };
     let others = [
         ("needs_fact_check", SignalKind::FactCheck(FactCheckSignal::Needed)),
@@ -164,8 +219,9 @@ fn recipe() -> Recipe {
         ("need_clarification", SignalKind::UserFeedback(UserFeedbackSignal::NeedClarification)),
         ("wrong_answer", SignalKind::UserFeedback(UserFeedbackSignal::WrongAnswer)),
         ("want_different", SignalKind::UserFeedback(UserFeedbackSignal::WantDifferent)),
-        (JAILBREAK, SignalKind::Jailbreak(jailbreak)),
+        (JAILBREAK, SignalKind::Jailbreak(jailbreak())),
         (PII, SignalKind::Pii(pii)),
+        (OUTBOUND, SignalKind::Jailbreak(outbound)),
     ];
     let domain = DomainSignal { mmlu_categories: Vec::new(), model_scores: Vec::new() };
     let domains = categories.iter().map(|name| (name.as_str(), SignalKind::Domain(domain.clone())));

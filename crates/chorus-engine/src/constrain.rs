@@ -8,7 +8,7 @@
 //! **Invariant:** when nothing is left the request fails with every reason; no constraint is relaxed.
 
 use crate::fault::{Code, Fault};
-use chorus_spec::{ApiFormat, Model, ModelId, ModelRef, Spec};
+use chorus_spec::{Model, ModelId, ModelRef, Spec};
 use chorus_wire::ChatRequest;
 
 /// What a request needs.
@@ -52,7 +52,7 @@ impl Needs {
 pub struct Removed {
     /// The model.
     pub model: ModelId,
-    /// The constraint: `dialect`, `context`, `vision`, `audio`, `tools`, `structured_output`.
+    /// The constraint: `context`, `vision`, `audio`, `tools`, `structured_output`.
     pub constraint: &'static str,
     /// For people.
     pub reason: String,
@@ -81,13 +81,7 @@ pub fn constrain(spec: &Spec, candidates: &[ModelRef], needs: Needs) -> (Vec<Mod
 pub fn nobody_left(removed: &[Removed]) -> Fault {
     let reasons: Vec<String> = removed.iter().map(|r| format!("{}: {}", r.model, r.reason)).collect();
     let all = |constraint| !removed.is_empty() && removed.iter().all(|r| r.constraint == constraint);
-    let code = if all("context") {
-        Code::ContextLengthExceeded
-    } else if all("dialect") {
-        Code::NotSupported
-    } else {
-        Code::NoCandidate
-    };
+    let code = if all("context") { Code::ContextLengthExceeded } else { Code::NoCandidate };
     Fault::new(code, format!("no candidate can serve this request ({})", reasons.join("; "))).at("messages")
 }
 
@@ -117,9 +111,6 @@ pub fn takes_images(spec: &Spec, model: &Model) -> bool {
 
 fn violation(spec: &Spec, peers: &[&Model], model: &Model, needs: Needs) -> Option<Removed> {
     let removed = |constraint, reason: String| Some(Removed { model: model.id.clone(), constraint, reason });
-    if model.api_format == ApiFormat::Anthropic {
-        return removed("dialect", "its dialect, anthropic, is known and not supported yet".to_owned());
-    }
     if let Some(window) = model.card.context_window_size.filter(|w| needs.tokens > u64::from(*w)) {
         let reason = format!("about {} tokens do not fit its context window of {window}", needs.tokens);
         return removed("context", reason);

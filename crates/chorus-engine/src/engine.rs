@@ -1,21 +1,27 @@
 //! The engine itself: the configuration that is served, the requests that are alive, and where their records go.
 
+use crate::artifact::Artifact;
+use crate::dispatch::{self, Dispatched, Keeper};
 use crate::evaluate::{self, Evaluation};
 use crate::fault::Fault;
+use crate::guard::Guard;
 use crate::ledger::Ledger;
 use crate::life::Life;
 use crate::mom::Mom;
 use crate::options::{Options, StartFault};
-use crate::run::{Inbound, Run, Shared, Work};
+use crate::run::{Inbound, Part, Run, Work};
 use crate::swap::{Serving, Workshop};
 use chorus_spec::{LooperKind, Model, ModelId, Spec};
-use chorus_store::{RunId, RunStore};
+use chorus_store::{Page, RunFilter, RunId, RunRecord, RunStore};
 use chorus_wire::{ChatRequest, ModelCard, ModelList};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
+
+/// Latest runs whose calls are recalled at a start.
+const RECALLED_RUNS: usize = 512;
 
 /// Parts of one run that may wait for a slow door.
 const PARTS_IN_FLIGHT: usize = 64;
@@ -36,9 +42,17 @@ impl Engine {
     /// # Errors
     /// [`StartFault`].
     pub fn new(spec: Spec, options: Options) -> Result<Self, StartFault> {
+        Self::of(spec, options, Artifact::default())
+    }
+
+    /// Makes the configuration of an artifact ready.
+    ///
+    /// # Errors
+    /// [`StartFault`].
+    pub fn of(spec: Spec, options: Options, artifact: Artifact) -> Result<Self, StartFault> {
         let records = options.records.clone();
         let workshop = Workshop::open()?;
-        let mom = workshop.prepare(spec, options)?;
+        let mom = workshop.prepare(spec, options)?.named(artifact);
         Ok(Self {
             serving: Arc::new(Serving::first(mom)),
             workshop: Arc::new(workshop),
@@ -60,7 +74,17 @@ impl Engine {
     /// Serves that configuration from the next request on, and returns its generation. A request that has begun ends
     /// on the one that it began with.
     pub fn swap(&self, next: Mom) -> u64 {
-        self.serving.swap(next)
+        self.serving.swap(next, Vec::new())
+    }
+
+    /// As [`swap`](Self::swap), with others beside it for operating points and names of their own.
+    pub fn swap_all(&self, next: Mom, others: Vec<Mom>) -> u64 {
+        self.serving.swap(next, others)
+    }
+
+    /// Serves these beside what is served, for operating points and names of their own.
+    pub fn add(&self, others: Vec<Mom>) {
+        self.serving.add(others);
     }
 
     /// What is served now. It stays as it is, whatever is served next.
@@ -72,30 +96,46 @@ impl Engine {
     /// Starts a request. It lives until its last part is taken, or the [`Run`] is dropped; then its record is written.
     #[must_use]
     pub fn run(&self, inbound: Inbound) -> Run {
-        let (parts, receiver) = mpsc::channel(PARTS_IN_FLIGHT);
-        let shared = Arc::new(Shared::default());
-        let id = RunId::new().to_string();
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let life = Life {
-            mom: self.serving.now(),
-            id: id.clone(),
-            created: now,
-            caller: self.callers.fetch_add(1, Ordering::Relaxed),
-            started: Instant::now(),
-            parts,
-            shared: Arc::clone(&shared),
-            ledger: Ledger::default(),
-        };
+        let (life, parts) = self.life(&inbound);
+        let (id, created) = (life.id.clone(), life.created.as_secs());
+        let shared = Arc::clone(&life.shared);
         let records = self.records.clone();
         let work = self.alive.track_future(async move {
             let record = life.live(inbound).await;
+            log(&record);
             if let Some(records) = records
                 && let Err(fault) = records.append(record).await
             {
                 tracing::error!(%fault, "a run record could not be kept");
             }
         });
-        Run { id, created: now.as_secs(), parts: receiver, shared, work: Work::new(work) }
+        Run { id, created, parts, shared, work: Work::new(work) }
+    }
+
+    /// A life that begins now, and where its parts arrive.
+    fn life(&self, inbound: &Inbound) -> (Life, mpsc::Receiver<Part>) {
+        let (parts, receiver) = mpsc::channel(PARTS_IN_FLIGHT);
+        let mom = self.serving.of(inbound.request.model());
+        let life = Life {
+            guard: Guard::of(&mom, inbound.request.model()),
+            mom,
+            id: RunId::new().to_string(),
+            created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
+            caller: self.callers.fetch_add(1, Ordering::Relaxed),
+            started: Instant::now(),
+            parts,
+            shared: Arc::default(),
+            ledger: Ledger::default(),
+            held: OnceLock::new(),
+        };
+        (life, receiver)
+    }
+
+    /// A request with its decision, for a gateway that calls the one model itself; `None` where it has to be run here.
+    pub async fn dispatch(&self, inbound: Inbound) -> Option<Dispatched> {
+        let (life, _) = self.life(&inbound);
+        let keeper = Keeper { records: self.records.clone(), alive: self.alive.clone() };
+        dispatch::dispatch(life, inbound, keeper).await
     }
 
     /// What would happen to a request; nothing is called, recorded or counted.
@@ -103,7 +143,7 @@ impl Engine {
     /// # Errors
     /// An unknown model, or a malformed request.
     pub async fn evaluate(&self, request: ChatRequest) -> Result<Evaluation, Fault> {
-        evaluate::evaluate(&self.serving.now(), request).await
+        evaluate::evaluate(&self.serving.of(request.model()), request).await
     }
 
     /// Every public name: auto names, slugs of loopers, entrypoints, and concrete models where the file says so.
@@ -128,6 +168,12 @@ impl Engine {
         if spec.global.include_config_models_in_list {
             cards.extend(spec.models.values().map(concrete));
         }
+        for other in self.serving.others() {
+            let names = other.spec.entrypoints.iter().flat_map(|e| &e.model_names);
+            let new: Vec<&String> =
+                names.filter(|name| !cards.iter().any(|card| card.id == **name)).collect();
+            cards.extend(new.into_iter().map(|name| card(name, "chorus", None, None)));
+        }
         ModelList::new(cards)
     }
 
@@ -136,6 +182,17 @@ impl Engine {
     pub fn model(&self, name: &str) -> Option<ModelCard> {
         let listed = self.models().data.into_iter().find(|card| card.id == name);
         listed.or_else(|| self.serving.now().spec.models.get(&ModelId::new(name)).map(concrete))
+    }
+
+    /// Takes what earlier runs have shown of deployments' latency, from the latest records; none where records are not kept
+    /// or cannot be read.
+    pub async fn recall(&self) {
+        let Some(records) = &self.records else { return };
+        let page = Page { limit: RECALLED_RUNS, before: None };
+        match records.list(RunFilter::default(), page).await {
+            Ok(runs) => self.serving.now().selection.board.recall(&runs),
+            Err(fault) => tracing::warn!(%fault, "statistics of earlier runs are not at hand"),
+        }
     }
 
     /// Waits for living requests and their records, at most for `grace`; returns whether all came to their end.
@@ -149,6 +206,23 @@ impl Engine {
         }
         ended
     }
+}
+
+/// One line a request, with what it took; no word of it.
+fn log(record: &RunRecord) {
+    tracing::info!(
+        target: "chorus_engine::access",
+        run = %record.id,
+        status = ?record.status,
+        code = record.error_code.as_deref().unwrap_or_default(),
+        decision = record.decision.as_deref().unwrap_or_default(),
+        models = record.models.join(","),
+        calls = record.calls.len(),
+        tokens = record.usage.total_tokens,
+        cost_micro_usd = record.cost_micro_usd,
+        duration_ms = record.duration_ms,
+        "run ended"
+    );
 }
 
 fn concrete(model: &Model) -> ModelCard {

@@ -2,10 +2,12 @@
 //!
 //! Same code as a live request up to the plan; no upstream call, no record, no counter (case H09).
 
+use crate::choosing;
 use crate::fault::Fault;
 use crate::mom::Mom;
 use crate::plan::{self, WorkKind};
 use crate::route::{Choice, Routed, route};
+use crate::selection::Trace;
 use crate::served::{Asked, Depth, ServedRecipe};
 use chorus_signals::KnowledgeUse;
 use chorus_spec::SignalKey;
@@ -42,6 +44,8 @@ pub struct Evaluation {
     pub counters: Vec<String>,
     /// The encoder's own cosine behind each score that is on the scale of configuration files.
     pub cosines: BTreeMap<SignalKey, f64>,
+    /// How the candidate would be chosen.
+    pub selection: Option<Arc<Trace>>,
 }
 
 /// How far selection came. Source: contract §4.2 (`selection_status`).
@@ -66,8 +70,9 @@ pub enum SelectionStatus {
 /// As [`route`].
 pub async fn evaluate(mom: &Mom, request: ChatRequest) -> Result<Evaluation, Fault> {
     let request = Arc::new(request);
-    let routed =
-        route(mom, &Asked { request: Arc::clone(&request), caller: None }, Depth::Everything).await?;
+    let asked = Asked::dry(Arc::clone(&request));
+    let mut routed = route(mom, &asked, Depth::Everything).await?;
+    choosing::see(mom, &mut routed, &asked).await;
     let planned = plan::plan(mom, &routed, &request);
     let decision = routed.decision(mom);
     let (status, selected) = match (&planned, &routed.choice) {
@@ -78,6 +83,9 @@ pub async fn evaluate(mom: &Mom, request: ChatRequest) -> Result<Evaluation, Fau
             },
             (WorkKind::One(model), Choice::Default(_)) => {
                 (SelectionStatus::Fallback, Some(model.to_string()))
+            }
+            (WorkKind::One(_), _) if work.selection.as_ref().is_some_and(|it| it.open) => {
+                (SelectionStatus::ExecutionRequired, None)
             }
             (WorkKind::One(model), _) => (SelectionStatus::Selected, Some(model.to_string())),
             (WorkKind::Fast(_), _) => (SelectionStatus::Selected, None),
@@ -101,6 +109,7 @@ pub async fn evaluate(mom: &Mom, request: ChatRequest) -> Result<Evaluation, Fau
         selected,
         status,
         reason: routed.reason.clone(),
+        selection: planned.as_ref().ok().and_then(|work| work.selection.clone()),
         fault: planned.err(),
         knowledge: served.map(ServedRecipe::knowledge).unwrap_or_default(),
         counters: served.map(ServedRecipe::counters).unwrap_or_default(),

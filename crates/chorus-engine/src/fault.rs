@@ -3,6 +3,7 @@
 //! It knows no HTTP status: the server has the one table from code to status.
 
 use chorus_collab::{CallFault, FaultKind};
+use std::time::Duration;
 
 /// Stable word for a kind of failure; also the label of metrics and the `code` of the error body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
@@ -28,6 +29,8 @@ pub enum Code {
     NoCandidate,
     /// The request does not fit the context window of any candidate.
     ContextLengthExceeded,
+    /// The contract of the operating point refuses the request: an attack, or it cannot be told.
+    Blocked,
     /// The budget was spent.
     BudgetExceeded,
     /// A model gave no answer.
@@ -40,6 +43,10 @@ pub enum Code {
     UpstreamRejected,
     /// Too few panel members answered.
     QuorumNotReached,
+    /// The answer does not have the form that the client asked for, after one repair.
+    OutputInvalid,
+    /// A limit on the caller is reached.
+    RateLimited,
     /// The process is stopping.
     ShuttingDown,
     /// A fault of Chorus itself.
@@ -70,7 +77,7 @@ pub enum Retry {
 
 impl Code {
     /// Every code, for the tables of the doors and of the documentation.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 21] = [
         Self::InvalidRequest,
         Self::ModelNotFound,
         Self::NotSupported,
@@ -81,12 +88,15 @@ impl Code {
         Self::NotLoaded,
         Self::NoCandidate,
         Self::ContextLengthExceeded,
+        Self::Blocked,
         Self::BudgetExceeded,
         Self::UpstreamFailed,
         Self::UpstreamTimeout,
         Self::UpstreamRateLimited,
         Self::UpstreamRejected,
         Self::QuorumNotReached,
+        Self::OutputInvalid,
+        Self::RateLimited,
         Self::ShuttingDown,
         Self::Internal,
     ];
@@ -105,12 +115,15 @@ impl Code {
             Self::NotLoaded => "not_loaded",
             Self::NoCandidate => "no_candidate",
             Self::ContextLengthExceeded => "context_length_exceeded",
+            Self::Blocked => "blocked",
             Self::BudgetExceeded => "budget_exceeded",
             Self::UpstreamFailed => "upstream_failed",
             Self::UpstreamTimeout => "upstream_timeout",
             Self::UpstreamRateLimited => "upstream_rate_limited",
             Self::UpstreamRejected => "upstream_rejected",
             Self::QuorumNotReached => "quorum_not_reached",
+            Self::OutputInvalid => "output_invalid",
+            Self::RateLimited => "rate_limit_exceeded",
             Self::ShuttingDown => "shutting_down",
             Self::Internal => "internal",
         }
@@ -126,11 +139,14 @@ impl Code {
             | Self::NoLooperDecision
             | Self::NoCandidate
             | Self::ContextLengthExceeded
+            | Self::Blocked
             | Self::BudgetExceeded
+            | Self::RateLimited
             | Self::UpstreamRejected => Blame::Client,
             Self::UpstreamFailed
             | Self::UpstreamTimeout
             | Self::UpstreamRateLimited
+            | Self::OutputInvalid
             | Self::QuorumNotReached => Blame::Upstream,
             Self::NotSupported
             | Self::NoRoute
@@ -148,7 +164,9 @@ impl Code {
             Self::UpstreamFailed
             | Self::UpstreamTimeout
             | Self::UpstreamRateLimited
+            | Self::OutputInvalid
             | Self::QuorumNotReached
+            | Self::RateLimited
             | Self::ShuttingDown => Retry::Same,
             _ => Retry::Never,
         }
@@ -165,12 +183,14 @@ pub struct Fault {
     pub public: String,
     /// The request field at fault.
     pub param: Option<String>,
+    /// How long to wait before asking again, where that is known.
+    pub retry_after: Option<Duration>,
 }
 
 impl Fault {
     /// A fault without a field.
     pub fn new(code: Code, public: impl Into<String>) -> Self {
-        Self { code, public: public.into(), param: None }
+        Self { code, public: public.into(), param: None, retry_after: None }
     }
 
     /// Names the request field at fault.

@@ -30,6 +30,8 @@ pub struct Attempt {
     pub model: String,
     /// The backend's name.
     pub backend: String,
+    /// Why it was made, where it is not the first of its call: a retry, a fallback, a hedge.
+    pub cause: Option<String>,
     /// How it ended.
     pub end: AttemptEnd,
     /// What it took.
@@ -68,6 +70,8 @@ pub struct Opening<'a> {
     pub model: &'a str,
     /// The backend's name.
     pub backend: &'a str,
+    /// Why it is made, where it is not the first of its call.
+    pub cause: Option<&'a str>,
     /// Estimated tokens of its prompt.
     pub prompt_tokens: u64,
     /// The most that it may write, where it says.
@@ -90,7 +94,7 @@ impl Ledger {
     /// # Errors
     /// What is spent.
     pub fn open(&self, opening: Opening<'_>, limits: &Limits) -> Result<(Entry, Option<u64>), Spent> {
-        let Opening { role, model, backend, prompt_tokens, cap, rates } = opening;
+        let Opening { role, model, backend, cause, prompt_tokens, cap, rates } = opening;
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let cap = limits::grant(limits, &spending(&rows), prompt_tokens, cap, rates)?;
         let estimate = |completion_tokens| Usage {
@@ -104,6 +108,7 @@ impl Ledger {
             role,
             model: model.to_owned(),
             backend: backend.to_owned(),
+            cause: cause.map(str::to_owned),
             end: AttemptEnd::Open,
             usage,
             cost: cost_of(usage, rates.pricing),
@@ -243,7 +248,8 @@ mod tests {
 
     fn opened(ledger: &Ledger, role: CallRole, prompt_tokens: u64) -> Entry {
         let rates = Rates { pricing: pricing(), ..Rates::default() };
-        let opening = Opening { role, model: "m", backend: "b", prompt_tokens, cap: None, rates };
+        let opening =
+            Opening { role, model: "m", backend: "b", cause: None, prompt_tokens, cap: None, rates };
         ledger.open(opening, &Limits::default()).unwrap().0
     }
 

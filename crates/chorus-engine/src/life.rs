@@ -6,26 +6,42 @@
 //! **Invariant:** dropping the [`Run`](crate::Run) drops every call of the request, and its record says so.
 
 use crate::account::Ended;
+use crate::adviser::Adviser;
 use crate::budget::Budget;
-use crate::calls::LiveCalls;
+use crate::calls::{self, LiveCalls};
+use crate::choosing;
 use crate::constrain::refuse_oversize;
+use crate::deliver::{Delivery, Origin, left};
 use crate::fault::{Code, Fault};
+use crate::form::{self, Holding};
+use crate::ground;
+use crate::guard::Guard;
 use crate::ledger::Ledger;
-use crate::loopers::{self, Shown, Site, TRACE_FIELDS, Worked};
+use crate::loopers::{self, Shown, Site, Worked};
 use crate::mom::Mom;
 use crate::plan::{self, Work, WorkKind};
+use crate::quota::{Asker, Held};
 use crate::record::{Draft, Ending};
 use crate::route::{Choice, Routed, route};
-use crate::run::{AnswerHead, Inbound, Part, Path, Progress, RouteHead, Shared};
+use crate::run::{Inbound, Part, Path, Progress, RouteHead, Shared};
 use crate::served::{Asked, Depth};
-use chorus_collab::{Answer, Call, CallRole, Live, ModelCalls};
+use chorus_collab::{Answer, Call, CallRole, ModelCalls};
+use chorus_signals::Caller;
 use chorus_spec::{BudgetSettings, ModelId};
-use chorus_wire::{ChatReply, ChatRequest, Chunk, StreamIdentity, StreamRepair};
-use futures_util::{FutureExt, StreamExt};
+use chorus_wire::ChatRequest;
+use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
+
+/// What a request has come to before anybody is called.
+pub(crate) struct Decided {
+    pub(crate) routed: Arc<Routed>,
+    pub(crate) work: Work,
+    /// What the client is told of it.
+    pub(crate) head: RouteHead,
+}
 
 /// One request, and where its parts go.
 pub struct Life {
@@ -38,6 +54,10 @@ pub struct Life {
     pub(crate) parts: mpsc::Sender<Part>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) ledger: Ledger,
+    /// What the caller's limits hold for it.
+    pub(crate) held: OnceLock<Held>,
+    /// What looks at everything that leaves, where the operating point's contract has one.
+    pub(crate) guard: Option<Arc<Guard>>,
 }
 
 impl Life {
@@ -65,24 +85,60 @@ impl Life {
         let elapsed = self.started.elapsed();
         // The door takes the last part first: what is recorded is no longer the client's time.
         tokio::task::yield_now().await;
-        draft.finish(ending, &self.mom, &self.ledger, elapsed)
+        self.recorded(draft, ending, elapsed)
     }
 
-    async fn stages(&self, inbound: Inbound, draft: &mut Draft) -> Result<(), Fault> {
-        let Inbound { request, progress, budget, caller } = inbound;
+    /// The record, once all has been settled.
+    pub(crate) fn recorded(
+        &self,
+        draft: Draft,
+        ending: Ending,
+        elapsed: Duration,
+    ) -> chorus_store::RunRecord {
+        self.mom.selection.board.settle(&self.ledger.attempts());
+        let record = draft.finish(ending, &self.mom, &self.ledger, elapsed);
+        if let Some(held) = self.held.get() {
+            held.settle(record.usage.total_tokens, record.cost_micro_usd);
+        }
+        record
+    }
+
+    /// Identify, extract, decide, constrain.
+    pub(crate) async fn decided(&self, inbound: Inbound, draft: &mut Draft) -> Result<Decided, Fault> {
+        let Inbound { request, budget, caller, lost, session, .. } = inbound;
+        draft.lost(&lost);
         let request = Arc::new(request);
+        self.mom.artifact.admit(request.model())?;
         refuse_oversize(&self.mom.spec, &request)?;
-        let routed =
-            Arc::new(route(&self.mom, &Asked { request: Arc::clone(&request), caller }, Depth::Lazy).await?);
+        self.within_limits(caller.as_deref(), &request)?;
+        if let Some(guard) = &self.guard {
+            guard.admit(&request).await?;
+        }
+        let adviser = Some(self.adviser(&request, &budget));
+        let asked = Asked { request: Arc::clone(&request), caller, adviser, session };
+        let mut routed = route(&self.mom, &asked, Depth::Lazy).await?;
+        choosing::see(&self.mom, &mut routed, &asked).await;
+        let routed = Arc::new(routed);
         draft.routed(Arc::clone(&routed));
         let work = plan::plan(&self.mom, &routed, &request)?;
         draft.removed(&work.removed);
-        let _ = self.shared.route.set(self.route_head(&request, &routed, &work));
+        draft.selected(work.selection.as_deref());
+        let head = route_head(&self.mom, &request, &routed, &work);
+        Ok(Decided { routed, work, head })
+    }
+
+    async fn stages(&self, inbound: Inbound, draft: &mut Draft) -> Result<(), Fault> {
+        let (progress, budget) = (inbound.progress, inbound.budget);
+        let Decided { routed, work, head } = self.decided(inbound, draft).await?;
+        let _ = self.shared.route.set(head);
         match &work.kind {
-            WorkKind::Fast(message) => self.fast(&work.request, message).await,
+            WorkKind::Fast(message) => self.delivery().fast(&work.request, message).await,
             WorkKind::One(model) => {
                 let calls = self.calls(&work, &budget, None);
-                let ended = self.one(model.clone(), &work, &calls).await;
+                let ended = self.one(model.clone(), &work, &calls, draft).await;
+                if ended.is_ok() {
+                    choosing::answered(&self.mom, &routed, model.as_str());
+                }
                 if budget != BudgetSettings::default() {
                     draft.budget(Arc::clone(&calls.budget), Ended::of(&calls.budget));
                 }
@@ -93,41 +149,104 @@ impl Life {
                 let calls = self.calls(&work, &budget, progress.clone());
                 let decision = routed.won(&self.mom).unwrap_or_default();
                 let site = Site { run: &self.id, decision: &decision };
-                let Worked { answer, shown } =
-                    loopers::run(plan, &work.request, &calls, site, progress, draft).await?;
-                self.deliver(answer, &work.request, Origin::Looper(shown)).await
+                let ask = form::held(work.form.as_ref(), &work.request);
+                let worked = loopers::run(plan, &ask, &calls, site, progress, draft).await?;
+                self.hand_over(worked, &work, &calls, draft).await
             }
         }
     }
 
-    /// `fast_response`: no model, the same shapes.
-    async fn fast(&self, request: &ChatRequest, message: &str) -> Result<(), Fault> {
-        if request.stream() {
-            self.send(Part::Begin(Box::default())).await?;
-            let mut repair = self.repair(request);
-            for chunk in [Chunk::role(), Chunk::content(message), Chunk::finish("stop")] {
-                self.send_repaired(&mut repair, chunk).await?;
-            }
-            return self.send(Part::End(Box::new(self.answer_head("")))).await;
+    /// Asks the limits on callers, where there are any.
+    fn within_limits(&self, caller: Option<&Caller>, request: &ChatRequest) -> Result<(), Fault> {
+        if self.mom.quotas.is_empty() {
+            return Ok(());
         }
-        let reply = ChatReply::text(&self.completion_id(), request.model(), self.created.as_secs(), message);
-        self.send(Part::Reply(Box::new(self.answer_head("")), Box::new(reply))).await
+        let asker = Asker::of(&self.mom.spec, caller, request.model());
+        let held = self.mom.quotas.admit(asker, calls::prompt_tokens(request), Instant::now());
+        let _ = self.held.set(held.inspect_err(|_| self.mom.meters.refused("caller"))?);
+        Ok(())
     }
 
     /// One model.
-    async fn one(&self, model: ModelId, work: &Work, calls: &LiveCalls) -> Result<(), Fault> {
-        let ask = work.request.clone();
+    async fn one(
+        &self,
+        model: ModelId,
+        work: &Work,
+        calls: &LiveCalls,
+        draft: &mut Draft,
+    ) -> Result<(), Fault> {
+        let ask = form::held(work.form.as_ref(), &work.request);
+        let streams = ask.stream();
         let call = Call { model: model.to_string(), role: CallRole::Direct, ask, timeout: None };
-        let answer = if work.request.stream() {
+        let answer = if streams {
             Answer::Live(calls.stream(call).await?)
         } else {
             Answer::Finished(Box::new(calls.complete(call).await?))
         };
-        self.deliver(answer, &work.request, Origin::Model).await
+        let (answer, formed) = self.formed(answer, &[], work, calls, draft).await?;
+        let answer = self.contracted(answer, work, calls, draft).await?;
+        // What a repair took is the client's to see: then the usage is the sum of both.
+        let origin = formed.map_or(Origin::Model, |formed| Origin::Looper(vec![formed], None));
+        self.delivery().deliver(answer, &work.request, origin, draft).await
+    }
+
+    /// A looper's answer, in the form that it must have.
+    async fn hand_over(
+        &self,
+        worked: Worked<'_>,
+        work: &Work,
+        calls: &LiveCalls,
+        draft: &mut Draft,
+    ) -> Result<(), Fault> {
+        let Worked { answer, shown, candidates, after } = worked;
+        let (answer, formed) = self.formed(answer, &candidates, work, calls, draft).await?;
+        let answer = self.contracted(answer, work, calls, draft).await?;
+        let shown = shown.into_iter().chain(formed).collect();
+        self.delivery().deliver(answer, &work.request, Origin::Looper(shown, after), draft).await
+    }
+
+    /// The answer as the contract of the operating point lets it leave.
+    async fn contracted(
+        &self,
+        answer: Answer,
+        work: &Work,
+        calls: &LiveCalls,
+        draft: &mut Draft,
+    ) -> Result<Answer, Fault> {
+        let point = self.mom.artifact.point(work.request.model());
+        let answer = match point.filter(|point| point.demands(ground::GROUNDED)) {
+            Some(_) => ground::hold(answer, &work.request, calls, draft).await?,
+            None => answer,
+        };
+        match &self.guard {
+            Some(guard) => guard.restored(answer).await,
+            None => Ok(answer),
+        }
+    }
+
+    /// The answer in its form, and what the client may see of what was done for it.
+    async fn formed(
+        &self,
+        answer: Answer,
+        candidates: &[String],
+        work: &Work,
+        calls: &LiveCalls,
+        draft: &mut Draft,
+    ) -> Result<(Answer, Option<Shown>), Fault> {
+        let Some(form) = &work.form else { return Ok((answer, None)) };
+        let holding = Holding { form, ask: &work.request, calls, candidates };
+        let (answer, trace) = holding.hold(answer, draft).await?;
+        let shown = serde_json::to_value(trace).ok().map(|trace| (loopers::FORM_FIELD, trace));
+        Ok((answer, shown))
     }
 
     fn calls(&self, work: &Work, own: &BudgetSettings, progress: Option<mpsc::Sender<Part>>) -> LiveCalls {
-        let limits = self.mom.limits.lowered_by(&work.budget).lowered_by(own);
+        let limits = self
+            .mom
+            .limits
+            .lowered_by(&self.mom.artifact.budget(work.request.model()))
+            .lowered_by(&work.budget)
+            .lowered_by(own);
         LiveCalls {
             mom: Arc::clone(&self.mom),
             budget: Arc::new(Budget::new(limits, self.started)),
@@ -138,133 +257,57 @@ impl Life {
             on_member: progress.map(loopers::member_teller),
             output_contract: work.output_contract.clone(),
             best: Mutex::default(),
+            guard: self.guard.clone(),
         }
     }
 
-    /// Hands the answer to the door: whole, or chunk by chunk as it is produced.
-    async fn deliver(&self, answer: Answer, request: &ChatRequest, origin: Origin) -> Result<(), Fault> {
-        match (answer, request.stream()) {
-            (Answer::Live(live), _) => self.deliver_live(live, request, origin).await,
-            (Answer::Finished(reply), true) => {
-                let live = loopers::as_live(*reply);
-                self.deliver_live(live, request, origin).await
-            }
-            (Answer::Finished(reply), false) => {
-                let mut body = reply.reply;
-                body.normalise();
-                TRACE_FIELDS.iter().for_each(|field| body.remove(field));
-                body.set("model", &request.model());
-                if let Origin::Looper(shown) = origin {
-                    body.set("id", &self.completion_id());
-                    body.set("usage", &self.ledger.total().0);
-                    if let Some((field, trace)) = shown {
-                        body.set(field, &trace);
-                    }
-                }
-                self.send(Part::Reply(Box::new(self.answer_head(&reply.model)), Box::new(body))).await
-            }
-        }
+    /// Who asks models before the route is known: what the operator and the request allow holds, no decision's budget yet.
+    fn adviser(&self, request: &ChatRequest, own: &BudgetSettings) -> Adviser {
+        let limits = self.mom.limits.lowered_by(&self.mom.artifact.budget(request.model())).lowered_by(own);
+        Adviser::new(Arc::new(LiveCalls {
+            mom: Arc::clone(&self.mom),
+            budget: Arc::new(Budget::new(limits, self.started)),
+            ledger: self.ledger.clone(),
+            headers: Vec::new(),
+            candidates: Vec::new(),
+            caller: self.caller,
+            on_member: None,
+            output_contract: None,
+            best: Mutex::default(),
+            guard: self.guard.clone(),
+        }))
     }
 
-    async fn deliver_live(&self, live: Live, request: &ChatRequest, origin: Origin) -> Result<(), Fault> {
-        let Live { model, mut chunks } = live;
-        let mut repair = self.repair(request);
-        let alone = matches!(origin, Origin::Model);
-        self.send(Part::Begin(Box::new(self.answer_head(&model)))).await?;
-        if let Origin::Looper(Some((field, trace))) = origin {
-            // The trace rides on the opening chunk, before any text. Source: contract §2.5.
-            let mut opening = repair.push(Chunk::role()).unwrap_or_else(Chunk::role);
-            opening.set(field, &trace);
-            self.send(Part::Chunk(opening)).await?;
-        }
-        while let Some(chunk) = chunks.next().await {
-            self.send_repaired(&mut repair, chunk?).await?;
-        }
-        for chunk in repair.finish() {
-            self.send(Part::Chunk(chunk)).await?;
-        }
-        if request.include_usage() {
-            let own = || {
-                let mut chunk = Chunk::usage(self.ledger.total().0);
-                repair.identity().stamp(&mut chunk);
-                chunk
-            };
-            let chunk = repair.usage_chunk().filter(|_| alone).unwrap_or_else(own);
-            self.send(Part::Chunk(chunk)).await?;
-        }
-        self.send(Part::End(Box::new(self.answer_head(&model)))).await
-    }
-
-    async fn send_repaired(&self, repair: &mut StreamRepair, chunk: Chunk) -> Result<(), Fault> {
-        match repair.push(chunk) {
-            Some(chunk) => self.send(Part::Chunk(chunk)).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Nobody takes the part: the client has left, and the task is about to be told.
-    async fn send(&self, part: Part) -> Result<(), Fault> {
-        self.parts.send(part).await.map_err(|_| left())
-    }
-
-    fn repair(&self, request: &ChatRequest) -> StreamRepair {
-        let identity = StreamIdentity {
-            id: self.completion_id(),
-            model: request.model().to_owned(),
-            created: self.created.as_secs(),
-        };
-        StreamRepair::new(identity).with_stripped(TRACE_FIELDS)
-    }
-
-    fn completion_id(&self) -> String {
-        format!("chatcmpl-{}", self.id.trim_start_matches("run_"))
-    }
-
-    fn answer_head(&self, selected: &str) -> AnswerHead {
-        let attempts = self.ledger.attempts();
-        let mut models_used: Vec<String> = Vec::new();
-        for attempt in &attempts {
-            if !models_used.contains(&attempt.model) {
-                models_used.push(attempt.model.clone());
-            }
-        }
-        AnswerHead {
-            selected_model: selected.to_owned(),
-            models_used,
-            calls: attempts.len(),
-            latency_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
-            usage: self.ledger.total().0,
-        }
-    }
-
-    fn route_head(&self, request: &ChatRequest, routed: &Routed, work: &Work) -> RouteHead {
-        let decision = routed.decision(&self.mom);
-        let won = routed.decided.as_ref().and_then(|d| d.verdict.winner.as_ref());
-        RouteHead {
-            requested_model: request.model().to_owned(),
-            recipe: routed.recipe_name(&self.mom),
-            decision: routed.won(&self.mom),
-            confidence: won.filter(|w| decision.is_some_and(|d| d.name == w.name)).map(|w| w.confidence),
-            algorithm: routed.algorithm(&self.mom).to_owned(),
-            path: path(&routed.choice, work),
-            reason: routed.reason.clone(),
-            warnings: routed.warnings.clone(),
-            reasoning: plan::reasons(work),
-            retention: decision.and_then(|d| d.emits.first().copied()),
-            verdict: routed.decided.as_ref().map(|d| Arc::clone(&d.verdict)),
+    /// The way to the door.
+    fn delivery(&self) -> Delivery<'_> {
+        Delivery {
+            parts: &self.parts,
+            id: &self.id,
+            created: self.created,
+            started: self.started,
+            ledger: &self.ledger,
         }
     }
 }
 
-/// Whose answer it is: usage, identity and trace of a looper's are its own.
-enum Origin {
-    Model,
-    Looper(Option<Shown>),
-}
-
-/// Ends the stages; nobody is there to be told.
-fn left() -> Fault {
-    Fault::new(Code::Internal, "the client has left")
+/// What the client is told of the route.
+fn route_head(mom: &Mom, request: &ChatRequest, routed: &Routed, work: &Work) -> RouteHead {
+    let decision = routed.decision(mom);
+    let won = routed.decided.as_ref().and_then(|d| d.verdict.winner.as_ref());
+    RouteHead {
+        requested_model: request.model().to_owned(),
+        recipe: routed.recipe_name(mom),
+        decision: routed.won(mom),
+        confidence: won.filter(|w| decision.is_some_and(|d| d.name == w.name)).map(|w| w.confidence),
+        algorithm: routed.algorithm(mom).to_owned(),
+        path: path(&routed.choice, work),
+        reason: routed.reason.clone(),
+        warnings: routed.warnings.clone(),
+        reasoning: plan::reasons(work),
+        retention: decision.and_then(|d| d.emits.first().copied()),
+        verdict: routed.decided.as_ref().map(|d| Arc::clone(&d.verdict)),
+        selection: work.selection.clone(),
+    }
 }
 
 fn panicked() -> Fault {

@@ -1,10 +1,15 @@
 //! A configuration made ready to serve; immutable once built.
 
+use crate::artifact::Artifact;
 use crate::backends::Backends;
 use crate::budget::Limits;
 use crate::classify::Classifiers;
 use crate::env::Env;
 use crate::fault::{Code, Fault};
+use crate::meters::Meters;
+use crate::quota::Quotas;
+use crate::scorers::Scorers;
+use crate::selection::Selection;
 use crate::served::ServedRecipe;
 use chorus_collab::WorkflowStates;
 use chorus_spec::Spec;
@@ -24,8 +29,18 @@ pub struct Mom {
     pub env: Env,
     /// The built-in classifiers, for whoever asks them apart from any policy.
     pub classifiers: Classifiers,
+    /// How decisions pick among their candidates.
+    pub(crate) selection: Selection,
+    /// Trained rules over answers.
+    pub scorers: Scorers,
     /// Workflows that wait for a client's tools; all configurations of a process share them.
     pub workflow_states: Arc<dyn WorkflowStates>,
+    /// How much callers may do.
+    pub quotas: Quotas,
+    /// What is counted for operators; all configurations of a process share them.
+    pub meters: Arc<Meters>,
+    /// Which bundle it is of, under which binding and lock, and what it promises.
+    pub artifact: Artifact,
     /// Counts what this process has served, from 1.
     pub generation: u64,
 }
@@ -37,5 +52,11 @@ impl Mom {
     /// [`Code::Internal`] when there is none.
     pub fn recipe(&self, at: usize) -> Result<&ServedRecipe, Fault> {
         self.recipes.get(at).ok_or_else(|| Fault::new(Code::Internal, "the recipe is gone"))
+    }
+
+    /// This configuration as the one of that artifact.
+    #[must_use]
+    pub fn named(self, artifact: Artifact) -> Self {
+        Self { artifact, ..self }
     }
 }

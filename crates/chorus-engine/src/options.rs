@@ -35,6 +35,15 @@ pub enum StartFault {
         /// Why.
         fault: chorus_signals::PrepareFault,
     },
+    /// A decision's selector cannot be prepared.
+    #[error(transparent)]
+    Selector(#[from] crate::selection::SelectorFault),
+    /// A trained rule over answers cannot be used.
+    #[error(transparent)]
+    Scorers(#[from] crate::scorers::ScorersFault),
+    /// The store of waiting workflows cannot be opened.
+    #[error(transparent)]
+    States(#[from] crate::states::StatesFault),
     /// The upstream client cannot be built.
     #[error("the upstream client cannot start: {0}")]
     Upstream(#[from] chorus_upstream::TlsFault),

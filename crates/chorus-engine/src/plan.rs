@@ -1,18 +1,22 @@
 //! From a choice to work: constraints, plugins and the algorithm turned into what will be called.
 
+use crate::choosing;
 use crate::constrain::{Needs, Removed, constrain, nobody_left};
 use crate::fault::{Code, Fault};
-use crate::loopers::{self, LooperPlan};
+use crate::loopers::{self, LooperPlan, preset};
 use crate::mom::Mom;
 use crate::plugins;
 use crate::route::{Choice, Routed};
+use crate::selection::Trace;
 use crate::tailor::{OutputRule, output_rule};
+use chorus_collab::contract::Form;
 use chorus_collab::fusion::FusionPlan;
 use chorus_policy::Verdict;
 use chorus_spec::{
     Algorithm, BudgetSettings, Decision, Family, FusionSettings, ModelId, ModelRef, SignalKey,
 };
 use chorus_wire::ChatRequest;
+use std::sync::Arc;
 
 /// What will be done.
 #[derive(Debug)]
@@ -31,13 +35,27 @@ pub struct Work {
     pub budget: BudgetSettings,
     /// What the visible answer's author is told about its form.
     pub output_contract: Option<OutputRule>,
+    /// The form that the answer is held to.
+    pub form: Option<Form>,
+    /// How the one model was chosen among several.
+    pub selection: Option<Arc<Trace>>,
 }
 
 impl Work {
     /// Work without a budget or an output contract of its own.
     fn of(kind: WorkKind, request: ChatRequest, candidates: Vec<ModelRef>, removed: Vec<Removed>) -> Self {
         let (headers, budget) = (Vec::new(), BudgetSettings::default());
-        Self { kind, request, headers, candidates, removed, budget, output_contract: None }
+        Self {
+            kind,
+            request,
+            headers,
+            candidates,
+            removed,
+            budget,
+            output_contract: None,
+            form: None,
+            selection: None,
+        }
     }
 }
 
@@ -57,6 +75,16 @@ pub enum WorkKind {
 /// # Errors
 /// Nobody may serve it, or the route needs what this version does not run.
 pub fn plan(mom: &Mom, routed: &Routed, request: &ChatRequest) -> Result<Work, Fault> {
+    let mut work = unformed(mom, routed, request)?;
+    if work.form.is_none() && matches!(work.kind, WorkKind::Looper(_)) {
+        // One model keeps to the client's format by itself, or its backend refuses it; a team is held to it.
+        work.form = Form::wished(&work.request)
+            .map_err(|fault| Fault::new(Code::InvalidRequest, fault.to_string()).at("response_format"))?;
+    }
+    Ok(work)
+}
+
+fn unformed(mom: &Mom, routed: &Routed, request: &ChatRequest) -> Result<Work, Fault> {
     match &routed.choice {
         Choice::Nobody(fault) => Err(fault.clone()),
         Choice::Direct(model) | Choice::Default(model) => {
@@ -84,19 +112,19 @@ fn by_decision(
         return Ok(Work { headers, ..Work::of(kind, request, Vec::new(), Vec::new()) });
     }
     let work = match &decision.algorithm {
-        Algorithm::Static => {
+        Algorithm::Static | Algorithm::Selector(_) => {
             let verdict = routed.decided.as_ref().map(|d| &*d.verdict);
-            one_of(mom, &static_order(mom, routed, decision, verdict), request)?
+            let mut work = one_of(mom, &static_order(mom, routed, decision, verdict), request)?;
+            let tokens = chorus_wire::tokens::of_request(&work.request);
+            let trace = choosing::choose(mom, routed, decision, &work.candidates, tokens)?;
+            if let Some(chosen) = work.candidates.iter().find(|it| it.model.as_str() == trace.selected) {
+                work.kind = WorkKind::One(chosen.model.clone());
+            }
+            work.selection = Some(Arc::new(trace));
+            work
         }
         Algorithm::Fusion(settings) => {
             fusion(mom, routed, Some(settings), decision.model_refs.clone(), request)?
-        }
-        Algorithm::Unsupported(it) => {
-            let text = format!(
-                "the decision `{}` uses the algorithm `{}`, which is known and not supported yet",
-                decision.name, it.kind
-            );
-            return Err(Fault::new(Code::NotSupported, text));
         }
         looper => {
             let (plan, kept, removed) = loopers::plan(mom, looper, &decision.model_refs, &request)?;
@@ -104,7 +132,8 @@ fn by_decision(
         }
     };
     let budget = decision.algorithm.budget();
-    Ok(Work { headers, budget, output_contract: output_rule(decision), ..work })
+    let form = decision.output_contract_spec.clone().map(|contract| Form::Contract(Box::new(contract)));
+    Ok(Work { headers, budget, output_contract: output_rule(decision), form, ..work })
 }
 
 /// The first candidate that constraints leave.
@@ -162,6 +191,9 @@ fn fusion(
         (None, Some(base)) => base.clone(),
         (None, None) => return Err(Fault::new(Code::Internal, "a panel without settings")),
     };
+    if let Some(preset) = preset::wanted(routed.overlay.as_ref(), base) {
+        preset::seat(preset, &mom.spec.models, &names, &mut settings);
+    }
     if settings.panel.is_empty() {
         settings.panel = names;
     }
@@ -209,7 +241,8 @@ fn constrain_panel(
     Ok(removed)
 }
 
-fn bare(model: ModelId) -> ModelRef {
+/// A candidate without settings of its own.
+pub(crate) fn bare(model: ModelId) -> ModelRef {
     ModelRef { model, lora_name: None, weight: None, use_reasoning: None, reasoning_effort: None }
 }
 

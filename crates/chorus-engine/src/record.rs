@@ -1,15 +1,17 @@
 //! The run record of a request, drafted as its life goes on and finished whatever way it ends.
 
 use crate::account::{Ended, account};
+use crate::artifact::Artifact;
 use crate::budget::Budget;
 use crate::constrain::Removed;
 use crate::fault::Code;
 use crate::ledger::{Attempt, AttemptEnd, Ledger};
 use crate::mom::Mom;
 use crate::route::{Choice, Routed};
+use crate::selection::Trace;
 use chorus_collab::{CallRole, FaultKind};
 use chorus_policy::{AbsentReason, NodeType, Observation, ProofNode, Truth};
-use chorus_spec::Spec;
+use chorus_spec::{Digest, Spec};
 use chorus_store::{
     CallRecord, CallStatus, CheckRecord, ProjectionRecord, Proof, RunId, RunRecord, RunStatus, SignalRecord,
     SignalState,
@@ -69,6 +71,7 @@ impl Draft {
         record.algorithm = Some(routed.algorithm(mom).to_owned());
         record.path = Some(word(&routed.choice).to_owned());
         let Some(decided) = &routed.decided else { return };
+        mom.meters.signals(&decided.timings);
         record.signals = decided.evidence.iter().map(|(key, seen)| signal(key.to_string(), seen)).collect();
         let trace = &decided.verdict.projections;
         let partitions = trace.partitions.iter().map(|p| (p.group_name.clone(), None, p.winner.clone()));
@@ -93,6 +96,13 @@ impl Draft {
         self.record.checks.extend(removed);
     }
 
+    /// How the candidate was chosen, where there was something to choose.
+    pub(crate) fn selected(&mut self, trace: Option<&Trace>) {
+        let told = trace.filter(|it| it.scores.len() > 1 || it.session.is_some());
+        let value = told.and_then(|it| serde_json::to_value(it).ok());
+        self.record.traces.extend(value.map(|it| ("selection".to_owned(), it)));
+    }
+
     /// What a looper did, by its name; answers' texts stay out of the record.
     pub(crate) fn looped(&mut self, looper: &str, trace: Option<serde_json::Value>, degraded: Vec<String>) {
         self.record.traces.extend(trace.map(|trace| (looper.to_owned(), trace)));
@@ -102,6 +112,11 @@ impl Draft {
     /// What may be spent, and whether it was; the account is made at the end, when all is settled.
     pub(crate) fn budget(&mut self, budget: Arc<Budget>, ended: Ended) {
         self.budget = Some((budget, ended));
+    }
+
+    /// What the door's translation left behind.
+    pub(crate) fn lost(&mut self, lost: &[String]) {
+        self.record.degraded.extend(lost.iter().map(|word| format!("protocol: {word}")));
     }
 
     /// What was given up on the way.
@@ -127,6 +142,7 @@ impl Draft {
         let attempts = ledger.attempts();
         let (usage, cost) = ledger.total();
         let record = &mut self.record;
+        name_artifact(record, &mom.artifact);
         record.duration_ms = millis(elapsed);
         record.usage = usage;
         record.cost_micro_usd = cost.0;
@@ -141,8 +157,17 @@ impl Draft {
             Ending::Failed(code) => (RunStatus::Failed, Some(code.as_str().to_owned())),
             Ending::Cancelled => (RunStatus::Cancelled, None),
         };
+        mom.meters.run(&self.record);
         self.record
     }
+}
+
+fn name_artifact(record: &mut RunRecord, artifact: &Artifact) {
+    let text = |digest: &Option<Digest>| digest.as_ref().map(ToString::to_string);
+    record.bundle = text(&artifact.bundle);
+    record.binding = text(&artifact.binding);
+    record.lock = text(&artifact.lock);
+    record.operating_point = artifact.point(&record.requested_model).map(|it| it.name.clone());
 }
 
 fn word(choice: &Choice) -> &'static str {
@@ -205,6 +230,7 @@ fn call(attempt: &Attempt) -> CallRecord {
         role: role_word(attempt.role).to_owned(),
         model: attempt.model.clone(),
         backend: Some(attempt.backend.clone()),
+        cause: attempt.cause.clone(),
         status,
         usage: attempt.usage,
         cost_micro_usd: attempt.cost.0,
@@ -225,6 +251,8 @@ fn role_word(role: CallRole) -> &'static str {
         CallRole::Panel => "panel",
         CallRole::Judge => "judge",
         CallRole::Synthesis => "synthesis",
+        CallRole::Repair => "repair",
+        CallRole::Signal => "signal",
     }
 }
 

@@ -14,7 +14,7 @@ mod versions;
 mod watch;
 
 pub use fault::Refusal;
-pub use origin::Origin;
+pub use origin::{Bundles, Offer, Offered, Origin, Shelf};
 pub use state::{Attempt, Basis, Cause, Report, State};
 pub use versions::{KEPT_VERSIONS, Version, Versions};
 pub use watch::{QUIET, Watching, watch};
@@ -101,18 +101,21 @@ impl Configuration {
     /// [`Refusal`]; the configuration that serves goes on.
     pub async fn reload(&self, cause: Cause) -> Result<Arc<State>, Refusal> {
         let _turn = self.turn.lock().await;
-        let text = match self.origin.read() {
-            Ok(text) => text,
+        let origin = self.origin.clone();
+        let offered = tokio::task::spawn_blocking(move || origin.offer()).await;
+        let offer = match offered.unwrap_or_else(|_| Err(failed_badly())) {
+            Ok(offer) => offer,
             Err(refusal) => return Err(self.refuse(cause, None, refusal)),
         };
+        let text = offer.first.text.clone();
         let digest = Digest::of(text.as_bytes());
         if cause == Cause::Watch
             && let Some(state) = self.seen(&digest)
         {
             return Ok(state);
         }
-        match self.ready(&text).await {
-            Ok(mom) => Ok(self.serve(mom, text, cause).await),
+        match self.ready(offer).await {
+            Ok(moms) => Ok(self.serve(moms, text, cause).await),
             Err(refusal) => Err(self.refuse(cause, Some(digest), refusal)),
         }
     }
@@ -143,12 +146,28 @@ impl Configuration {
     /// # Errors
     /// As [`replace`](Self::replace).
     pub async fn patch(&self, patch: &Value, basis: &Basis) -> Result<Arc<State>, Refusal> {
-        let merged = |text: &str| {
-            let mut document = Document::parse(text).map_err(Refusal::Rejected)?;
+        self.edit_document(basis, |document| {
             document.merge(patch);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Changes what is served as a document; comments of the file are lost.
+    ///
+    /// # Errors
+    /// As [`replace`](Self::replace), and what the change refuses.
+    pub async fn edit_document(
+        &self,
+        basis: &Basis,
+        change: impl FnOnce(&mut Document) -> Result<(), Refusal>,
+    ) -> Result<Arc<State>, Refusal> {
+        let changed = |text: &str| {
+            let mut document = Document::parse(text).map_err(Refusal::Rejected)?;
+            change(&mut document)?;
             Ok(document.to_yaml())
         };
-        self.edit(Cause::Api, basis, merged).await
+        self.edit(Cause::Api, basis, changed).await
     }
 
     /// Serves an earlier version again: the one of that number, or the latest that differs from what is served.
@@ -174,7 +193,7 @@ impl Configuration {
     pub async fn check(&self, text: &str) -> Report {
         let digest = Digest::of(text.as_bytes());
         let diagnostics = chorus_spec::read(text).diagnostics;
-        let unready = match self.ready(text).await {
+        let unready = match self.ready(Offer::of(text.to_owned())).await {
             Ok(_) | Err(Refusal::Rejected(_)) => None,
             Err(refusal) => Some(refusal.to_string()),
         };
@@ -194,21 +213,21 @@ impl Configuration {
         let digest = Digest::of(text.as_bytes());
         let outcome = async {
             refuse_masks(&text)?;
-            let mom = self.ready(&text).await?;
+            let moms = self.ready(Offer::of(text.clone())).await?;
             // What is overwritten must be there still.
             self.keep(&state.text, cause).await?;
             let (origin, written) = (self.origin.clone(), text.clone());
             blocking(move || origin.write(&written)).await?;
-            Ok(mom)
+            Ok(moms)
         };
         match outcome.await {
-            Ok(mom) => Ok(self.serve(mom, text, cause).await),
+            Ok(moms) => Ok(self.serve(moms, text, cause).await),
             Err(refusal) => Err(self.refuse(cause, Some(digest), refusal)),
         }
     }
 
     fn may_edit(&self, state: &State, basis: &Basis) -> Result<(), Refusal> {
-        if self.versions.is_none() || matches!(self.origin, Origin::BuiltIn) {
+        if self.versions.is_none() || !self.origin.is_writable() {
             return Err(Refusal::NotWritable);
         }
         if let Basis::OneOf(digests) = basis
@@ -222,22 +241,25 @@ impl Configuration {
         Ok(())
     }
 
-    /// The text, checked whole and made ready.
-    async fn ready(&self, text: &str) -> Result<Mom, Refusal> {
-        let checked = chorus_spec::read(text);
-        let spec = checked.spec.ok_or(Refusal::Rejected(checked.diagnostics))?;
-        let options = self.supply.supply(&spec).await.map_err(Refusal::Unready)?;
-        let engine = self.engine.clone();
-        let prepared = tokio::task::spawn_blocking(move || engine.prepare(spec, options)).await;
-        let prepared =
-            prepared.map_err(|_| Refusal::Unready("preparing it failed badly; see the log".to_owned()))?;
-        prepared.map_err(|fault| Refusal::Unready(fault.to_string()))
+    /// Everything that is offered, checked whole and made ready.
+    async fn ready(&self, offer: Offer) -> Result<Ready, Refusal> {
+        let first = self.one_ready(offer.first).await?;
+        let mut others = Vec::with_capacity(offer.others.len());
+        for other in offer.others {
+            others.push(self.one_ready(other).await?);
+        }
+        Ok(Ready { first, others })
     }
 
-    async fn serve(&self, mom: Mom, text: String, cause: Cause) -> Arc<State> {
+    async fn one_ready(&self, offered: Offered) -> Result<Mom, Refusal> {
+        prepare(&self.engine, &*self.supply, offered).await
+    }
+
+    async fn serve(&self, ready: Ready, text: String, cause: Cause) -> Arc<State> {
+        let Ready { first: mom, others } = ready;
         let digest = mom.spec.digest.clone();
         let waiting = self.sockets.waiting(&mom.spec);
-        let generation = self.engine.swap(mom);
+        let generation = self.engine.swap_all(mom, others);
         tracing::info!(generation, %digest, cause = cause.as_str(), "a configuration is served");
         for path in &waiting {
             tracing::warn!(path, "this setting waits for a restart: sockets stay where they are");
@@ -271,6 +293,33 @@ impl Configuration {
         let text = text.to_owned();
         blocking(move || versions.keep(&text, cause.as_str(), now_ms()).map(|_| ())).await
     }
+}
+
+/// Configurations that are ready to be served together.
+struct Ready {
+    first: Mom,
+    others: Vec<Mom>,
+}
+
+/// One document, checked whole and made ready by that engine, which does not serve it yet.
+///
+/// # Errors
+/// [`Refusal::Rejected`], [`Refusal::Unready`].
+pub async fn prepare(engine: &Engine, supply: &dyn Supply, offered: Offered) -> Result<Mom, Refusal> {
+    let checked = chorus_spec::read(&offered.text);
+    let spec = checked.spec.ok_or(Refusal::Rejected(checked.diagnostics))?;
+    let mut options = supply.supply(&spec).await.map_err(Refusal::Unready)?;
+    if offered.folder.is_some() {
+        options.folders.config = offered.folder;
+    }
+    let engine = engine.clone();
+    let prepared = tokio::task::spawn_blocking(move || engine.prepare(spec, options)).await;
+    let prepared = prepared.map_err(|_| failed_badly())?;
+    prepared.map(|mom| mom.named(offered.artifact)).map_err(|fault| Refusal::Unready(fault.to_string()))
+}
+
+fn failed_badly() -> Refusal {
+    Refusal::Unready("preparing it failed badly; see the log".to_owned())
 }
 
 /// What was shown is not what is there: a mask that comes back would replace a credential.

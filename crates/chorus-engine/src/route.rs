@@ -6,6 +6,7 @@ use crate::fault::{Code, Fault};
 use crate::identity::{Identity, identify};
 use crate::mom::Mom;
 use crate::overlay;
+use crate::selection::Sight;
 use crate::served::{Asked, Decided, Depth};
 use chorus_collab::fusion::FusionOverlay;
 use chorus_policy::Scope;
@@ -26,6 +27,8 @@ pub struct Routed {
     pub overlay: Option<FusionOverlay>,
     /// Remarks for the client.
     pub warnings: Vec<String>,
+    /// What its selector sees.
+    pub sight: Sight,
 }
 
 /// What was chosen.
@@ -93,6 +96,7 @@ pub async fn route(mom: &Mom, asked: &Asked, depth: Depth) -> Result<Routed, Fau
             reason: "the request names a concrete model".to_owned(),
             warnings: unused(overlay.as_ref(), "a concrete model was asked for"),
             overlay: None,
+            sight: Sight::default(),
         }),
         Identity::Recipe(at) => by_recipe(mom, at, asked, depth, overlay).await,
         Identity::Looper(kind) => by_looper(mom, kind, asked, depth, overlay).await,
@@ -120,7 +124,15 @@ async fn by_recipe(
         Some(overlay) if fusion => (Some(overlay), Vec::new()),
         other => (None, unused(other.as_ref(), "the decision that won is not a Fusion decision")),
     };
-    Ok(Routed { recipe: Some(at), decided: Some(decided), choice, reason, overlay, warnings })
+    Ok(Routed {
+        recipe: Some(at),
+        decided: Some(decided),
+        choice,
+        reason,
+        overlay,
+        warnings,
+        sight: Sight::default(),
+    })
 }
 
 /// A looper's slug: a decision of that looper that matches, else (of Fusion) the request's own panel, else the
@@ -155,7 +167,15 @@ async fn by_looper(
         ),
         (None, None) => return Err(no_decision(kind, asked.request.model())),
     };
-    Ok(Routed { recipe: Some(0), decided: Some(decided), choice, reason, overlay, warnings })
+    Ok(Routed {
+        recipe: Some(0),
+        decided: Some(decided),
+        choice,
+        reason,
+        overlay,
+        warnings,
+        sight: Sight::default(),
+    })
 }
 
 fn no_decision(kind: LooperKind, model: &str) -> Fault {
@@ -179,6 +199,7 @@ fn title(kind: LooperKind) -> &'static str {
         LooperKind::ReMoM => "ReMoM",
         LooperKind::Fusion => "Fusion",
         LooperKind::Workflows => "Workflows",
+        LooperKind::Poll => "Poll",
     }
 }
 

@@ -5,6 +5,7 @@
 //! in a task of its own, and the door never waits for it.
 
 use crate::fault::{Code, Fault};
+use crate::selection::{SessionWords, Trace};
 use chorus_policy::Verdict;
 use chorus_signals::Caller;
 use chorus_spec::{BudgetSettings, Retention};
@@ -25,13 +26,24 @@ pub struct Inbound {
     pub budget: BudgetSettings,
     /// Who makes it, where somebody vouches for that; a client's own word is nothing.
     pub caller: Option<Arc<Caller>>,
+    /// What the door's translation left behind, for the record.
+    pub lost: Vec<String>,
+    /// Which conversation it belongs to, in the client's words.
+    pub session: SessionWords,
 }
 
 impl Inbound {
     /// A request of nobody known, without progress and without a budget of its own.
     #[must_use]
     pub fn of(request: ChatRequest) -> Self {
-        Self { request, progress: false, budget: BudgetSettings::default(), caller: None }
+        Self {
+            request,
+            progress: false,
+            budget: BudgetSettings::default(),
+            caller: None,
+            lost: Vec::new(),
+            session: SessionWords::default(),
+        }
     }
 }
 
@@ -184,6 +196,8 @@ pub struct RouteHead {
     pub retention: Option<Retention>,
     /// The verdict, when decisions were looked at.
     pub verdict: Option<Arc<Verdict>>,
+    /// How the candidate was chosen.
+    pub selection: Option<Arc<Trace>>,
 }
 
 /// What is known about the answer.

@@ -5,13 +5,18 @@
 //!
 //! **Invariant:** a signal that the winner does not depend on is never computed for a live request.
 
+use crate::adviser::Adviser;
 use crate::fault::{Code, Fault};
+use crate::selection::SessionWords;
+use crate::tally::{FamilyTally, Tally};
 use chorus_policy::{Ask, Evidence, Observation, Policy, Progress, Scope, Verdict};
 use chorus_signals::{Caller, Equipment, Extractor, KnowledgeUse, SharedPass, Subject, Timing};
-use chorus_spec::{Global, Recipe, SignalKey};
+use chorus_spec::{Family, Global, Recipe, SignalKey};
 use chorus_wire::ChatRequest;
+use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::Semaphore;
 
 /// From this cost on a signal leaves the request's own task.
@@ -27,6 +32,7 @@ pub struct ServedRecipe {
     policy: Policy,
     extractor: Arc<Extractor>,
     encoder_gate: Arc<Semaphore>,
+    tally: Tally,
 }
 
 /// How much is evaluated.
@@ -45,6 +51,18 @@ pub struct Asked {
     pub request: Arc<ChatRequest>,
     /// The caller, where somebody vouches for one.
     pub caller: Option<Arc<Caller>>,
+    /// Who asks models for signals; nobody in a dry run.
+    pub adviser: Option<Adviser>,
+    /// Which conversation it belongs to, in the client's words.
+    pub session: SessionWords,
+}
+
+impl Asked {
+    /// A request of nobody known that no model is asked about.
+    #[must_use]
+    pub fn dry(request: Arc<ChatRequest>) -> Self {
+        Self { request, caller: None, adviser: None, session: SessionWords::default() }
+    }
 }
 
 /// A verdict and what it rests on.
@@ -56,6 +74,8 @@ pub struct Decided {
     pub evidence: Evidence,
     /// How long they took.
     pub timings: Vec<Timing>,
+    /// Texts that the encoder has read for them.
+    pub pass: SharedPass,
 }
 
 impl ServedRecipe {
@@ -73,17 +93,29 @@ impl ServedRecipe {
         // At start, so that no request waits for the examples of learned signals.
         extractor.warm();
         Ok(Self {
-            policy: Policy::compile(recipe, &chorus_signals::cost),
+            policy: Policy::compile(recipe, &chorus_signals::cost_in(recipe)),
             extractor: Arc::new(extractor),
             recipe: recipe.clone(),
             encoder_gate,
+            tally: Tally::default(),
         })
+    }
+
+    /// Adds what its signals came to in live requests.
+    pub fn tally(&self, all: &mut BTreeMap<Family, FamilyTally>) {
+        self.tally.add_to(all);
     }
 
     /// Where the recipe's knowledge bases came from.
     #[must_use]
     pub fn knowledge(&self) -> Vec<KnowledgeUse> {
         self.extractor.knowledge().to_vec()
+    }
+
+    /// Whether a signal of it asks a model.
+    #[must_use]
+    pub fn asks_models(&self) -> bool {
+        self.extractor.asks_models()
     }
 
     /// The models whose vocabularies count tokens; none where tokens are estimated.
@@ -118,7 +150,16 @@ impl ServedRecipe {
             match progress {
                 Progress::Done(verdict) => {
                     let verdict = Arc::from(verdict);
-                    return Ok(Decided { verdict, evidence: found.evidence, timings: found.timings });
+                    let decided = Decided {
+                        verdict,
+                        evidence: found.evidence,
+                        timings: found.timings,
+                        pass: found.pass,
+                    };
+                    if depth == Depth::Lazy {
+                        self.tally.count(&decided.evidence, &decided.timings);
+                    }
+                    return Ok(decided);
                 }
                 Progress::Need(asks) => found = self.extract(asks, asked, found).await?,
             }
@@ -126,7 +167,10 @@ impl ServedRecipe {
         Err(Fault::new(Code::Internal, "the signals of this request did not come to an end"))
     }
 
-    async fn extract(&self, asks: Vec<Ask>, asked: &Asked, found: Found) -> Result<Found, Fault> {
+    async fn extract(&self, mut asks: Vec<Ask>, asked: &Asked, mut found: Found) -> Result<Found, Fault> {
+        if let Some(adviser) = &asked.adviser {
+            self.ask_models(adviser, &mut asks, asked, &mut found).await;
+        }
         if asks.iter().all(|ask| chorus_signals::cost(ask.family) < ENCODER_COST) {
             return Ok(found.extended(&self.extractor, &asks, asked));
         }
@@ -135,6 +179,26 @@ impl ServedRecipe {
         let (extractor, asked) = (Arc::clone(&self.extractor), asked.clone());
         let work = tokio::task::spawn_blocking(move || found.extended(&extractor, &asks, &asked));
         work.await.map_err(|_| Fault::new(Code::Internal, "a signal failed badly; see the log"))
+    }
+}
+
+impl ServedRecipe {
+    /// Puts the questions among the asks to their models, all at once, and takes them off the asks.
+    async fn ask_models(&self, adviser: &Adviser, asks: &mut Vec<Ask>, asked: &Asked, found: &mut Found) {
+        let questions = self.extractor.questions(asks, &Subject::of(&asked.request));
+        if questions.is_empty() {
+            return;
+        }
+        let answers = join_all(questions.iter().map(|question| async move {
+            let started = Instant::now();
+            (adviser.label(question).await, started.elapsed())
+        }));
+        for (question, (answer, took)) in questions.iter().zip(answers.await) {
+            question.observe(&answer, &mut found.evidence);
+            let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+            found.timings.push(Timing { family: Family::Classifier, rule: question.rule.clone(), micros });
+        }
+        asks.retain(|ask| !questions.iter().any(|question| question.answers(ask)));
     }
 }
 

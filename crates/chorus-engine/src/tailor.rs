@@ -22,7 +22,9 @@ pub(crate) fn output_rule(decision: &Decision) -> Option<OutputRule> {
     let authors: &[CallRole] = match decision.algorithm.looper() {
         None => &[CallRole::Direct],
         Some(LooperKind::Confidence) => &[CallRole::Attempt, CallRole::Direct],
-        Some(LooperKind::Ratings) => &[CallRole::Panel, CallRole::Synthesis, CallRole::Direct],
+        Some(LooperKind::Ratings | LooperKind::Poll) => {
+            &[CallRole::Panel, CallRole::Synthesis, CallRole::Direct]
+        }
         Some(_) => &[CallRole::Synthesis, CallRole::Direct],
     };
     Some(OutputRule { text, authors })

@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::corpus;
 use crate::example::{Example, Side, Split, side};
 use crate::fault::LabFault;
+use crate::phrases;
 
 /// The classes, in the order of probabilities.
 pub(crate) const LABELS: [&str; 2] = ["easy", "hard"];
@@ -17,14 +18,21 @@ const HARD: usize = 1;
 
 const OWN_TRAIN: &str = include_str!("../data/complexity_train.tsv");
 const OWN_EVAL: &str = include_str!("../data/complexity_eval.tsv");
+/// Written after the templates; no template was written for it.
+const LAST: &str = include_str!("../data/complexity_last.tsv");
 const EVERYDAY_TRAIN: &str = include_str!("../data/everyday_train.tsv");
+/// Tasks that somebody sets, hard ones beside easy ones of the same subjects.
+const TEMPLATES: &str = include_str!("../data/complexity_templates.tsv");
 
 /// A question that fewer of the models solved is hard, one that more solved is easy; between them lies no label.
 /// Of MMLU-Pro's questions, answered by 29 models, 51% are hard by this and 24% easy.
 const HARD_BELOW: f32 = 0.35;
 const EASY_ABOVE: f32 = 0.65;
 
+/// A text of our own: exams are many and unlike requests.
 const OWN_WEIGHT: f32 = 8.0;
+/// Texts that one template gives at most.
+const DRAWS: usize = 24;
 const EVERYDAY_WEIGHT: f32 = 1.0;
 const INTENT_WEIGHT: f32 = 0.5;
 const INTENT_STEP: usize = 40;
@@ -51,12 +59,15 @@ pub(crate) fn split(data: &Path) -> Result<Split, LabFault> {
         split.train.push(Example { text: text.to_owned(), label: EASY, weight: EVERYDAY_WEIGHT });
     }
     split.train.extend(own("complexity_train.tsv", OWN_TRAIN, OWN_WEIGHT)?);
+    split.train.extend(templates("complexity_templates.tsv", TEMPLATES)?);
     split.held_out.push(("MMLU-Pro and MMLU, held-out fifth".to_owned(), exam));
     split.held_out.push(("LLMRouter's mixed tasks, held-out fifth".to_owned(), mixed));
     let fixture = own("complexity_eval.tsv", OWN_EVAL, 1.0)?;
     split
         .held_out
         .push(("Expert and everyday prompts in several languages, own fixture".to_owned(), fixture));
+    let last = own("complexity_last.tsv", LAST, 1.0)?;
+    split.held_out.push(("Tasks and requests, own fixture written last".to_owned(), last));
     Ok(split)
 }
 
@@ -73,6 +84,16 @@ fn add(split: &mut Split, held_out: &mut Vec<Example>, question: String, solve_r
     } else {
         split.learn(&example.text.clone(), example);
     }
+}
+
+/// What templates stand for: all of it is fitted on, exam questions choose penalty and temperature.
+fn templates(name: &str, content: &str) -> Result<Vec<Example>, LabFault> {
+    let phrases = phrases::expand(name, content, DRAWS)?;
+    let examples = phrases.into_iter().map(|phrase| {
+        let label = phrases::label_of(&phrase, &LABELS, name)?;
+        Ok(Example { text: phrase.text, label, weight: OWN_WEIGHT })
+    });
+    examples.collect()
 }
 
 fn own(name: &str, content: &str, weight: f32) -> Result<Vec<Example>, LabFault> {
@@ -107,8 +128,14 @@ mod tests {
     fn own_prompts_are_kept_apart() {
         let learnt = own("complexity_train.tsv", OWN_TRAIN, 1.0).unwrap();
         let fixture = own("complexity_eval.tsv", OWN_EVAL, 1.0).unwrap();
+        let templates = templates("complexity_templates.tsv", TEMPLATES).unwrap();
+        for class in [EASY, HARD] {
+            assert!(templates.iter().filter(|example| example.label == class).count() >= 200);
+        }
+        let learnt: Vec<Example> = learnt.into_iter().chain(templates).collect();
         assert!(fixture.iter().filter(|example| example.label == HARD).count() >= 20);
-        for example in &fixture {
+        let last = own("complexity_last.tsv", LAST, 1.0).unwrap();
+        for example in fixture.iter().chain(&last) {
             assert!(learnt.iter().all(|other| other.text != example.text), "{}", example.text);
         }
     }

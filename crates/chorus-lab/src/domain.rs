@@ -11,19 +11,28 @@ use chorus_spec::MMLU_CATEGORIES;
 use crate::corpus::{self, MmluPro};
 use crate::example::{Example, Side, Split, side};
 use crate::fault::LabFault;
+use crate::phrases;
 
 const EVERYDAY_TRAIN: &str = include_str!("../data/everyday_train.tsv");
 const TASKS_TRAIN: &str = include_str!("../data/tasks_train.tsv");
+const TEMPLATES: &str = include_str!("../data/domain_train.tsv");
 const EVERYDAY_EVAL: &str = include_str!("../data/everyday_eval.tsv");
+/// Written after the templates; no template was written for it.
+const LAST: &str = include_str!("../data/domain_last.tsv");
 
 /// An exam question's options say more of its field than its stem does; the pair is a second, lighter example.
 const WITH_OPTIONS_WEIGHT: f32 = 0.3;
 /// A question of the older MMLU.
 const MMLU_WEIGHT: f32 = 0.5;
-/// A short everyday question of our own: together they count about as much as a fifth of MMLU-Pro's stems.
-const EVERYDAY_WEIGHT: f32 = 2.0;
+/// A short everyday question of our own: together they count about as much as two fifths of MMLU-Pro's stems.
+const EVERYDAY_WEIGHT: f32 = 4.0;
 /// A task that somebody sets: to compare, design, draft, debug. Exams have none of them, requests many.
-const TASK_WEIGHT: f32 = 1.0;
+const TASK_WEIGHT: f32 = 2.0;
+/// Texts that one template gives at most in one category, and what each counts.
+const DRAWS: usize = 48;
+const TEMPLATE_WEIGHT: f32 = 0.25;
+/// The label of a template that is of every category: there `{topic}` stands for the category's list of topics.
+const EVERY_CATEGORY: &str = "*\t";
 /// A request to an assistant, which belongs to no field of study.
 const INTENT_WEIGHT: f32 = 0.2;
 /// One request in so many is taken.
@@ -61,9 +70,12 @@ pub(crate) fn split(data: &Path) -> Result<Split, LabFault> {
     }
     split.learn_everyday(everyday("everyday_train.tsv", EVERYDAY_TRAIN, EVERYDAY_WEIGHT)?);
     split.learn_everyday(everyday("tasks_train.tsv", TASKS_TRAIN, TASK_WEIGHT)?);
+    split.train.extend(templates("domain_train.tsv", TEMPLATES)?);
     split.held_out.push(("MMLU-Pro, held-out fifth, question text alone".to_owned(), held_out));
     let fixture = everyday("everyday_eval.tsv", EVERYDAY_EVAL, 1.0)?;
     split.held_out.push(("Short everyday questions, own fixture".to_owned(), fixture));
+    let last = everyday("domain_last.tsv", LAST, 1.0)?;
+    split.held_out.push(("Requests of many forms, own fixture written last".to_owned(), last));
     Ok(split)
 }
 
@@ -76,6 +88,23 @@ fn everyday(name: &str, content: &str, weight: f32) -> Result<Vec<Example>, LabF
         Ok(Example { text: text.to_owned(), label, weight })
     });
     examples.collect()
+}
+
+/// What the templates of all categories stand for: requests of many forms on many topics, so that a form tells no
+/// category. All are fitted on; everyday questions, which nobody made from a template, choose penalty and temperature.
+fn templates(name: &str, content: &str) -> Result<Vec<Example>, LabFault> {
+    let mut found = Vec::new();
+    for (label, category) in MMLU_CATEGORIES.iter().enumerate() {
+        let own = content.lines().map(|line| match line.strip_prefix(EVERY_CATEGORY) {
+            Some(rest) => format!("{category}\t{}\n", rest.replace("{topic}", &format!("{{{category}}}"))),
+            None => format!("{line}\n"),
+        });
+        let own: String = own.collect();
+        let phrases = phrases::expand(name, &own, DRAWS)?.into_iter();
+        let phrases = phrases.filter(|phrase| phrase.label == *category);
+        found.extend(phrases.map(|phrase| Example { text: phrase.text, label, weight: TEMPLATE_WEIGHT }));
+    }
+    Ok(found)
 }
 
 fn label(category: &str) -> Option<usize> {
@@ -113,13 +142,25 @@ mod tests {
     }
 
     #[test]
+    fn templates_cover_every_category() {
+        let examples = templates("domain_train.tsv", TEMPLATES).unwrap();
+        for (label, category) in MMLU_CATEGORIES.iter().enumerate() {
+            let of: Vec<&Example> = examples.iter().filter(|example| example.label == label).collect();
+            assert!(of.len() >= 200, "{} of {category}", of.len());
+            assert!(of.iter().all(|example| !example.text.contains(['{', '}', '|'])), "{category}");
+        }
+    }
+
+    #[test]
     fn no_fixture_question_is_learnt() {
         let plain = |text: &str| text.to_lowercase().replace(|letter: char| !letter.is_alphanumeric(), "");
         let learnt: Vec<String> =
             everyday("", EVERYDAY_TRAIN, 1.0).unwrap().iter().map(|example| plain(&example.text)).collect();
-        let tasks = everyday("", TASKS_TRAIN, 1.0).unwrap();
+        let mut tasks = everyday("", TASKS_TRAIN, 1.0).unwrap();
+        tasks.extend(templates("", TEMPLATES).unwrap());
         let learnt: Vec<String> = tasks.iter().map(|example| plain(&example.text)).chain(learnt).collect();
-        for example in everyday("", EVERYDAY_EVAL, 1.0).unwrap() {
+        let last = everyday("", LAST, 1.0).unwrap();
+        for example in everyday("", EVERYDAY_EVAL, 1.0).unwrap().iter().chain(&last) {
             assert!(!learnt.contains(&plain(&example.text)), "{}", example.text);
         }
     }

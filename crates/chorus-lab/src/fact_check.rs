@@ -51,6 +51,8 @@ const CONCEPTS: [&str; 8] = [
 /// How a question opens that asks to be taught a concept, in small letters.
 const TEACHING: [&str; 6] =
     ["explain ", "how does ", "how do ", "what is the difference ", "what's the difference ", "what is a "];
+/// How a question of history opens that asks for causes, in small letters: it is neither a fact nor a concept.
+const CAUSES: [&str; 3] = ["why ", "how did ", "what caused "];
 /// Tasks of LLMRouter's data whose queries ask for knowledge, and those that are reckoned, written or reasoned.
 const ASKING: [&str; 2] = ["natural_qa", "trivia_qa"];
 const MAKING: [&str; 7] =
@@ -144,9 +146,11 @@ pub(crate) fn split(data: &Path) -> Result<Split, LabFault> {
 /// The class of an everyday question, where its category and its opening say it.
 fn everyday(category: &str, text: &str) -> Option<usize> {
     let text = text.to_lowercase();
-    let teaching = TEACHING.iter().any(|opening| text.starts_with(opening));
+    let opens = |openings: &[&str]| openings.iter().any(|opening| text.starts_with(opening));
+    let teaching = opens(&TEACHING);
     match category {
         "math" => Some(NOT_NEEDED),
+        "history" if opens(&CAUSES) => None,
         _ if teaching => CONCEPTS.contains(&category).then_some(NOT_NEEDED),
         _ => KNOWLEDGE.contains(&category).then_some(NEEDED),
     }
@@ -214,6 +218,8 @@ mod tests {
         for (category, text, want) in [
             ("law", "When was the code adopted?", Some(NEEDED)),
             ("law", "Explain what a tort is", None),
+            ("history", "Why did the guilds fade?", None),
+            ("history", "When did the guilds fade?", Some(NEEDED)),
             ("physics", "How does a lens bend light?", Some(NOT_NEEDED)),
             ("physics", "Who found the electron?", None),
             ("math", "What is 3 plus 4?", Some(NOT_NEEDED)),

@@ -33,6 +33,9 @@ pub enum LabFault {
     /// The trained weights make no head.
     #[error(transparent)]
     Head(#[from] HeadFault),
+    /// The trained tables make no selector.
+    #[error(transparent)]
+    Selector(#[from] chorus_select::ArtifactFault),
     /// A class has no example.
     #[error("no training example of class {0}")]
     EmptyClass(String),

@@ -26,6 +26,7 @@ mod pii;
 mod regression;
 mod replay;
 mod report;
+mod select;
 mod task;
 mod train;
 
@@ -36,7 +37,8 @@ pub use injection::TrainInjection;
 pub use injection_eval::{EvalInjection, InjectionReport};
 pub use metrics::{Metrics, Reported, auroc};
 pub use pii::{EvalPii, NamesReport, PiiReport, TrainNames, TypeFigures};
-pub use replay::{Replay, ReplayReport, StrategyRow};
+pub use replay::{Interval, LearnedCascade, Replay, ReplayReport, StrategyRow};
 pub use report::{EvaluatedSet, PhraseFigures, Report};
+pub use select::{LeftOut, SelectorKind, SelectorReport, TrainSelector};
 pub use task::Task;
 pub use train::TrainHead;

@@ -1,7 +1,8 @@
 //! What each slot of a program holds, as observed and as it counts after the stages.
 //!
 //! Knows nothing of rules. **Invariant:** confidences are finite and within 0..=1, raw values are finite, and a slot
-//! that is not [`State::Pending`] stays as it is whatever evidence arrives later.
+//! that is not [`State::Pending`] stays as it is whatever evidence arrives later; of [`State::Holds`] the bounds may
+//! become narrower, down to [`State::Matched`].
 
 use crate::belief::{Belief, Outcomes};
 use crate::program::{Program, Slot, SlotId, Source};
@@ -19,6 +20,8 @@ pub(crate) enum State {
     Failed,
     /// It does not hold.
     Unmatched,
+    /// It holds, whatever is still said, with a confidence within these bounds.
+    Holds { low: f64, high: f64 },
     /// It holds, with this confidence.
     Matched(f64),
 }
@@ -45,6 +48,7 @@ impl State {
             Self::Unsupported => Belief::open(Outcomes::EITHER),
             Self::Failed => Belief::certain(Outcomes::UNKNOWN),
             Self::Unmatched => Belief::certain(Outcomes::FALSE),
+            Self::Holds { low, high } => Belief { can: Outcomes::TRUE, low, high },
             Self::Matched(confidence) => Belief::matched(confidence),
         }
     }
@@ -73,9 +77,11 @@ struct Fact {
     observed: State,
     settled: State,
     raw: Option<f64>,
+    /// What the exact value of an output still waits for, or will never have, where the state is certain without it.
+    open: Option<State>,
 }
 
-const PENDING: Fact = Fact { observed: State::Pending, settled: State::Pending, raw: None };
+const PENDING: Fact = Fact { observed: State::Pending, settled: State::Pending, raw: None, open: None };
 
 /// All slots of a program.
 #[derive(Debug)]
@@ -94,7 +100,8 @@ impl Facts {
                     Observation::Absent(_) => None,
                 };
                 let state = State::observed(observation);
-                *fact = Fact { observed: state, settled: state, raw: raw.filter(|r| r.is_finite()) };
+                let raw = raw.filter(|r| r.is_finite());
+                *fact = Fact { observed: state, settled: state, raw, open: None };
             }
         });
         let mut facts = Self { facts };
@@ -137,6 +144,11 @@ impl Facts {
         self.facts.get(slot).map_or(State::Unsupported, |f| f.settled)
     }
 
+    /// What counts for whoever reads the exact value: confidence, or raw.
+    pub(crate) fn exact(&self, slot: SlotId) -> State {
+        self.facts.get(slot).and_then(|f| f.open).unwrap_or_else(|| self.state(slot))
+    }
+
     /// What the evidence says.
     pub(crate) fn observed(&self, slot: SlotId) -> State {
         self.facts.get(slot).map_or(State::Unsupported, |f| f.observed)
@@ -152,9 +164,16 @@ impl Facts {
         }
     }
 
-    pub(crate) fn settle_output(&mut self, slot: SlotId, state: State, score: Option<f64>) {
+    /// Settles an output of a score; `open` is what stands in the way of the score's exact total.
+    pub(crate) fn settle_output(
+        &mut self,
+        slot: SlotId,
+        state: State,
+        score: Option<f64>,
+        open: Option<State>,
+    ) {
         if let Some(fact) = self.facts.get_mut(slot) {
-            *fact = Fact { observed: state, settled: state, raw: score };
+            *fact = Fact { observed: state, settled: state, raw: score, open };
         }
     }
 

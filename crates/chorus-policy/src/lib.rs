@@ -12,6 +12,7 @@ mod belief;
 mod compile;
 pub mod evidence;
 mod facts;
+pub mod manual;
 mod partition;
 mod policy;
 mod program;

@@ -185,7 +185,7 @@ impl<'a> Look<'a> {
         trace.partitions = settled.map(|(step, it)| partition::trace(step, it, self.program)).collect();
         let mut mappings = Vec::new();
         for (step, total) in self.program.scores.iter().zip(&self.totals) {
-            let Ok(total) = *total else { continue };
+            let Some(total) = total.known() else { continue };
             trace.scores.push(score::trace(step, total, &self.totals, &self.facts, self.program));
             let read = |m| score::trace_mapping(step, m, total, &self.facts);
             mappings.extend(step.mappings.iter().map(|m| (m.index, read(m))));

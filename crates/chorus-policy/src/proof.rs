@@ -165,7 +165,7 @@ impl Prover<'_> {
             State::Pending => "not asked",
             State::Unsupported => "not supported",
             State::Failed => self.failure(slot).unwrap_or("depends on a signal that could not run"),
-            State::Unmatched | State::Matched(_) => return None,
+            State::Unmatched | State::Holds { .. } | State::Matched(_) => return None,
         };
         Some(why.to_owned())
     }

@@ -46,6 +46,9 @@ impl<'a> Reach<'a> {
     /// What may still change how confident `rule` is, or whether it holds.
     pub(crate) fn confidence(&mut self, rule: &Rule) {
         let belief = rule.belief(self.facts);
+        if !belief.can.may_hold() {
+            return;
+        }
         match rule {
             Rule::Leaf(slot) | Rule::Tested(TestStep { slot, .. }) => self.slot(*slot),
             Rule::All(parts) => parts.iter().for_each(|part| self.confidence(part)),
@@ -63,7 +66,7 @@ impl<'a> Reach<'a> {
     }
 
     fn slot(&mut self, id: SlotId) {
-        if !is_first(&mut self.seen, id) || self.facts.state(id) != self.wanted {
+        if !is_first(&mut self.seen, id) || self.facts.exact(id) != self.wanted {
             return;
         }
         let program = self.program;

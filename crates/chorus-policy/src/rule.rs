@@ -29,6 +29,9 @@ impl TestStep {
     /// counts every match without a confidence of its own (contract v0.3 §1.4).
     pub(crate) fn state(&self, facts: &Facts) -> State {
         let state = match (facts.state(self.slot), self.predicate) {
+            (_, Some(_)) if !matches!(facts.exact(self.slot), State::Matched(_) | State::Unmatched) => {
+                facts.exact(self.slot)
+            }
             (state @ (State::Matched(_) | State::Unmatched), Some(predicate)) => {
                 match (facts.raw(self.slot), state) {
                     (Some(raw), _) if !predicate.holds(raw) => State::Unmatched,

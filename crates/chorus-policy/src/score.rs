@@ -5,72 +5,152 @@
 //! `1 / (1 + e^(−slope·distance))` of the distance to its nearest bound, 1 without calibration; a band without bounds
 //! has distance 1. Source: contract v0.3 §1.5.
 //!
-//! **Invariant:** a score is known only when every term is; one absent term makes every band of it unknown.
+//! A term that is not known lies between bounds, so the sum does, and a band that holds or misses all of the sum's bounds
+//! is settled without the term: nothing is asked for what could not change it, and an absent term leaves unknown only the
+//! bands that it could change. Sums and products of `f64` are monotonic, so bounds hold to the last bit.
+//!
+//! **Invariant:** a score is known only when every term is; whatever a missing term would have been, a band that is settled
+//! comes out as it is.
 
-use crate::facts::{Facts, State, hindrance};
+use crate::facts::{Facts, State};
 use crate::program::{Input, InputFrom, MappingStep, Program, ScoreStep};
 use crate::trace::{InputPart, MappingDecision, OutputStep, ScoreBreakdown};
 use chorus_spec::{MappingMethod, NumericPredicate, ValueSource};
 
-/// A score's total, or what stands in its way.
-pub(crate) type Total = Result<f64, State>;
+/// What a score comes to: between bounds that are one number once nothing stands in the way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Total {
+    low: f64,
+    high: f64,
+    open: Option<State>,
+}
+
+impl Total {
+    /// The sum, once every term is known.
+    pub(crate) fn known(self) -> Option<f64> {
+        self.open.is_none().then_some(self.low)
+    }
+
+    /// Whether it is in the band, whatever is still said.
+    fn is_within(self, band: &NumericPredicate) -> bool {
+        band.holds(self.low) && band.holds(self.high)
+    }
+
+    /// Whether it is outside the band, whatever is still said.
+    fn is_outside(self, band: &NumericPredicate) -> bool {
+        band.gt.is_some_and(|bound| self.high <= bound)
+            || band.gte.is_some_and(|bound| self.high < bound)
+            || band.lt.is_some_and(|bound| self.low >= bound)
+            || band.lte.is_some_and(|bound| self.low > bound)
+    }
+}
 
 /// Sums one score and settles its mappings; `totals` are those of the scores before it.
 pub(crate) fn resolve(step: &ScoreStep, totals: &[Total], facts: &mut Facts) -> Total {
-    let states = step.inputs.iter().map(|input| state(input, totals, facts));
-    let total = match hindrance(states) {
-        Some(state) => Err(state),
-        None => Ok(step.inputs.iter().map(|input| input.weight * value(input, totals, facts)).sum()),
-    };
+    let open = open(step, totals, facts);
+    let (mut low, mut high) = (0.0, 0.0);
+    for input in &step.inputs {
+        let (least, most) = bounds(input, totals, facts);
+        let (one, other) = (weighted(input.weight, least), weighted(input.weight, most));
+        low += one.min(other);
+        high += one.max(other);
+    }
+    let total = Total { low, high, open };
     for mapping in &step.mappings {
         settle(mapping, total, facts);
     }
     total
 }
 
-/// What stands in a term's way, if it is not matched or unmatched.
+/// No weight makes something of an unbounded value.
+fn weighted(weight: f64, value: f64) -> f64 {
+    if weight == 0.0 { 0.0 } else { weight * value }
+}
+
+/// What stands in the way of the exact total.
+///
+/// A term that this version does not run is in the way for good only where it leaves the sum without bounds. Otherwise
+/// terms that are pending come first, because they may settle a band without it.
+fn open(step: &ScoreStep, totals: &[Total], facts: &Facts) -> Option<State> {
+    let states =
+        || step.inputs.iter().map(|input| (state(input, totals, facts), bounds(input, totals, facts)));
+    let is = |wanted: State| states().any(|(state, _)| state == wanted);
+    let boundless = |(_, most): (f64, f64)| most.is_infinite();
+    if states().any(|(state, bounds)| state == State::Unsupported && boundless(bounds)) {
+        return Some(State::Unsupported);
+    }
+    [State::Pending, State::Unsupported, State::Failed].into_iter().find(|state| is(*state))
+}
+
+/// What stands in the way of a term's exact value; a term that can only be one number has it.
 fn state(input: &Input, totals: &[Total], facts: &Facts) -> State {
+    let (least, most) = bounds(input, totals, facts);
+    if least == most {
+        return State::Unmatched;
+    }
     match input.from {
-        InputFrom::Slot(slot) => facts.state(slot),
+        InputFrom::Slot(slot) => facts.exact(slot),
         // A score that does not stand before this one cannot be read; the reader of the file has refused it.
-        InputFrom::Score(score) => match totals.get(score) {
-            Some(Ok(_)) => State::Unmatched,
-            Some(Err(state)) => *state,
-            None => State::Failed,
+        InputFrom::Score(score) => totals.get(score).and_then(|total| total.open).unwrap_or(State::Failed),
+    }
+}
+
+/// What a term can be, whatever is still said.
+fn bounds(input: &Input, totals: &[Total], facts: &Facts) -> (f64, f64) {
+    const ANY: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
+    let slot = match input.from {
+        InputFrom::Slot(slot) => slot,
+        InputFrom::Score(score) => return totals.get(score).map_or(ANY, |total| (total.low, total.high)),
+    };
+    let point = |value: f64| (value, value);
+    match (input.value, facts.state(slot)) {
+        (ValueSource::Binary { matched, .. }, State::Matched(_) | State::Holds { .. }) => point(matched),
+        (ValueSource::Binary { miss, .. }, State::Unmatched) => point(miss),
+        (ValueSource::Binary { matched, miss }, _) => (matched.min(miss), matched.max(miss)),
+        (ValueSource::Confidence, State::Matched(confidence)) => point(confidence),
+        (ValueSource::Confidence, State::Holds { low, high }) => (low, high),
+        (ValueSource::Confidence, State::Unmatched) => point(0.0),
+        (ValueSource::Confidence, _) => (0.0, 1.0),
+        (ValueSource::Raw | ValueSource::Score, _) => match facts.exact(slot) {
+            State::Matched(_) | State::Unmatched => point(facts.raw(slot).unwrap_or_default()),
+            _ => ANY,
         },
     }
 }
 
-fn value(input: &Input, totals: &[Total], facts: &Facts) -> f64 {
-    let slot = match input.from {
-        InputFrom::Slot(slot) => slot,
-        InputFrom::Score(score) => return totals.get(score).and_then(|t| t.ok()).unwrap_or_default(),
-    };
-    match (input.value, facts.state(slot)) {
-        (ValueSource::Binary { matched, .. }, State::Matched(_)) => matched,
-        (ValueSource::Binary { miss, .. }, _) => miss,
-        (ValueSource::Confidence, State::Matched(confidence)) => confidence,
-        (ValueSource::Confidence, _) => 0.0,
-        (ValueSource::Raw | ValueSource::Score, _) => facts.raw(slot).unwrap_or_default(),
+/// A band that may hold the sum, or that an earlier band may take it from, waits for what the sum waits for.
+fn settle(mapping: &MappingStep, total: Total, facts: &mut Facts) {
+    let is_exclusive = mapping.method == MappingMethod::ThresholdBands;
+    let (mut taken, mut may_be_taken) = (false, false);
+    for output in &mapping.outputs {
+        let (holds, misses) = (total.is_within(&output.band), total.is_outside(&output.band));
+        let state = if misses || is_exclusive && taken {
+            State::Unmatched
+        } else if holds && !(is_exclusive && may_be_taken) {
+            held(mapping, &output.band, total)
+        } else {
+            total.open.unwrap_or(State::Failed)
+        };
+        taken |= holds;
+        may_be_taken |= !misses;
+        facts.settle_output(output.slot, state, total.known(), total.open);
     }
 }
 
-fn settle(mapping: &MappingStep, total: Total, facts: &mut Facts) {
-    let mut taken = false;
-    for output in &mapping.outputs {
-        let state = match total {
-            Err(state) => state,
-            Ok(total)
-                if output.band.holds(total)
-                    && !(taken && mapping.method == MappingMethod::ThresholdBands) =>
-            {
-                taken = true;
-                State::matched(confidence(mapping, &output.band, total))
-            }
-            Ok(_) => State::Unmatched,
-        };
-        facts.settle_output(output.slot, state, total.ok());
+/// Within 0..=1; what is no number counts as 0.
+fn bounded(confidence: f64) -> f64 {
+    if confidence > 0.0 { confidence.min(1.0) } else { 0.0 }
+}
+
+/// The band holds the sum: with its confidence, or within the bounds that the sum's bounds leave.
+fn held(mapping: &MappingStep, band: &NumericPredicate, total: Total) -> State {
+    if let Some(total) = total.known() {
+        return State::matched(confidence(mapping, band, total));
     }
+    // Between the bounds of a band the distance to the nearer one is least at an end.
+    let ends = [total.low, total.high].map(|end| bounded(confidence(mapping, band, end)));
+    let [low, high] = ends;
+    State::Holds { low: low.min(high), high: 1.0 }
 }
 
 fn confidence(mapping: &MappingStep, band: &NumericPredicate, total: f64) -> f64 {
@@ -96,7 +176,7 @@ pub(crate) fn trace(
         InputFrom::Score(score) => program.scores.get(score).map(|s| s.name.clone()),
     };
     let part = |input: &Input| {
-        let value = value(input, totals, facts);
+        let (value, _) = bounds(input, totals, facts);
         InputPart {
             kind: input.kind,
             name: name(input).unwrap_or_default(),

@@ -1,10 +1,10 @@
 //! Which path leads to which handler, on each plane.
 
 use crate::door::Door;
-use crate::{chat, health, manage, models, reply};
+use crate::{chat, embeddings, guard, health, manage, messages, models, reply, responses};
 use axum::Router;
-use axum::extract::Request;
-use axum::middleware::{Next, from_fn};
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
 use http::{HeaderValue, StatusCode};
@@ -15,17 +15,26 @@ use tower_http::catch_panic::CatchPanicLayer;
 pub(crate) fn data(door: Door) -> Router {
     let routes = Router::new()
         .route("/v1/chat/completions", post(chat::chat))
+        .route("/v1/messages", post(messages::create))
+        .route("/v1/messages/count_tokens", post(messages::count))
+        .route("/v1/embeddings", post(embeddings::create))
+        .route("/v1/responses", post(responses::create))
+        .route("/v1/responses/{id}", get(responses::retrieve).delete(responses::delete))
+        .route("/v1/responses/{id}/cancel", post(responses::cancel))
+        .route("/v1/responses/{id}/input_items", get(responses::input_items))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::one));
-    finished(routes, door)
+    let guarded = routes.layer(from_fn_with_state(door.clone(), guard::data));
+    finished(guarded, door, "data")
 }
 
 /// The management plane.
 pub(crate) fn management(door: Door) -> Router {
-    finished(manage::routes(), door)
+    let guarded = manage::routes().layer(from_fn_with_state(door.clone(), guard::management));
+    finished(guarded, door, "management")
 }
 
-fn finished(routes: Router<Door>, door: Door) -> Router {
+fn finished(routes: Router<Door>, door: Door, plane: &'static str) -> Router {
     routes
         .route("/health", get(health::health))
         .route("/ready", get(health::ready))
@@ -47,16 +56,24 @@ fn finished(routes: Router<Door>, door: Door) -> Router {
                 "the request failed badly; see the log",
             )
         }))
-        .layer(from_fn(access_log))
+        .layer(from_fn_with_state(Plane { door: door.clone(), name: plane }, access_log))
         .with_state(door)
 }
 
-/// One line an answer, whatever layer gave it, and an id for it (case I03).
-async fn access_log(request: Request, next: Next) -> Response {
+/// Whose answers are logged and counted.
+#[derive(Clone)]
+struct Plane {
+    door: Door,
+    name: &'static str,
+}
+
+/// One line and one count an answer, whatever layer gave it, and an id for it (case I03).
+async fn access_log(State(plane): State<Plane>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let route = request.extensions().get::<MatchedPath>().cloned();
     let given = request.headers().get("x-request-id").cloned();
-    let mut response = next.run(request).await;
+    let mut response = messages::shaped(&path, next.run(request).await).await;
     let headers = response.headers_mut();
     if let Some(id) = given {
         headers.insert("x-request-id", id);
@@ -67,6 +84,8 @@ async fn access_log(request: Request, next: Next) -> Response {
         );
     }
     let status = response.status().as_u16();
+    let route = route.as_ref().map_or("other", MatchedPath::as_str);
+    plane.door.engine.serving().meters.responded(plane.name, route, status);
     let head_ms = started.elapsed().as_millis();
     tracing::info!(%method, path, status, head_ms, "answered");
     response

@@ -2,10 +2,18 @@
 //!
 //! **Invariant:** a header is identity only where the configuration says that a proxy in front sets it (case E07).
 
+use crate::door::Door;
+use crate::guard;
 use chorus_engine::{Caller, Voucher};
 use chorus_spec::Identity;
 use http::HeaderMap;
 use std::sync::Arc;
+
+/// The caller whose key a request has, else the one that a trusted proxy names.
+pub(crate) fn of(door: &Door, headers: &HeaderMap) -> Option<Arc<Caller>> {
+    let by_key = guard::of_key(door, headers).map(Arc::new);
+    by_key.or_else(|| caller(&door.engine.serving().spec.global.identity, headers))
+}
 
 /// The caller that a trusted proxy's headers name; nobody where no proxy is trusted.
 pub(crate) fn caller(identity: &Identity, headers: &HeaderMap) -> Option<Arc<Caller>> {

@@ -1,6 +1,9 @@
 //! What every handler is given: the engine, the limits of the door, and whether the process is ready or stopping.
 
+use crate::kept::Keeper;
 use chorus_engine::{Configuration, Engine};
+use chorus_store::KeyStore;
+use chorus_store::ResponseStore;
 use chorus_wire::RequestLimits;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,6 +44,10 @@ pub struct Door {
     pub limits: DoorLimits,
     /// Where the engine's configuration comes from, and changes; without it the management plane shows and changes none.
     pub configuration: Option<Arc<Configuration>>,
+    pub(crate) responses: Keeper,
+    /// The API keys that mark requests; without them none does.
+    pub keys: Option<KeyStore>,
+    requires_keys: bool,
     ready: Arc<AtomicBool>,
     expired: CancellationToken,
 }
@@ -53,6 +60,9 @@ impl Door {
             engine,
             limits,
             configuration: None,
+            keys: None,
+            requires_keys: false,
+            responses: Keeper::default(),
             ready: Arc::new(AtomicBool::new(false)),
             expired: CancellationToken::new(),
         }
@@ -63,6 +73,26 @@ impl Door {
     pub fn managing(mut self, configuration: Arc<Configuration>) -> Self {
         self.configuration = Some(configuration);
         self
+    }
+
+    /// The same door, with a store for responses that outlives the process.
+    #[must_use]
+    pub fn keeping(mut self, responses: Arc<dyn ResponseStore>) -> Self {
+        self.responses = Keeper::over(responses);
+        self
+    }
+
+    /// The same door, with the API keys that mark requests, and whether every request needs one.
+    #[must_use]
+    pub fn keyed(mut self, keys: KeyStore, required: bool) -> Self {
+        self.keys = Some(keys);
+        self.requires_keys = required;
+        self
+    }
+
+    /// Whether the data plane answers nobody without a key.
+    pub(crate) fn requires_keys(&self) -> bool {
+        self.requires_keys
     }
 
     /// Says whether requests can be served.

@@ -1,6 +1,6 @@
 //! The shapes of the evaluation endpoint. Source: contract §4.2 and Appendix B (`EvalResponse`, `IntentRequest`).
 
-use chorus_engine::{Code, Evaluation, Fault, SelectionStatus};
+use chorus_engine::{Code, Evaluation, Fault, SelectionStatus, Trace};
 use chorus_policy::{AbsentReason, Observation, ProjectionTrace, Proof, ProofNode};
 use chorus_spec::{Family, SignalKey};
 use chorus_wire::{ChatRequest, RawObject, RequestLimits};
@@ -46,11 +46,7 @@ pub(crate) fn request_of(
     if body.get("model").is_none() {
         body.write("model", &auto).map_err(|e| invalid(e.to_string()))?;
     }
-    let request = ChatRequest::parse(&body.to_bytes(), limits).map_err(|bad| Fault {
-        code: Code::InvalidRequest,
-        public: bad.message,
-        param: bad.param,
-    })?;
+    let request = ChatRequest::parse(&body.to_bytes(), limits).map_err(crate::reply::bad_request)?;
     Ok((request, options.is_some_and(|o| o.trace)))
 }
 
@@ -75,6 +71,8 @@ pub(crate) struct EvalResponse<'a> {
     selection_status: SelectionStatus,
     selection_method: &'a str,
     selection_reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selection: Option<&'a Trace>,
     routing_decision: &'a str,
     metrics: Metrics,
     signal_confidences: BTreeMap<String, f64>,
@@ -139,6 +137,7 @@ impl<'a> EvalResponse<'a> {
             selection_status: evaluation.status,
             selection_method: &evaluation.algorithm,
             selection_reason: reason,
+            selection: evaluation.selection.as_deref().filter(|it| it.scores.len() > 1),
             routing_decision: decision,
             metrics: Metrics {
                 signal_micros: decided

@@ -1,7 +1,8 @@
 //! The `x-vsr-*` headers of an answer. Source: contract §2.7 and §4.4.
 
-use chorus_engine::{AnswerHead, Path, RouteHead};
+use chorus_engine::{AnswerHead, Path, RouteHead, Trace};
 use chorus_spec::{Family, Retention};
+use chorus_wire::Losses;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 /// Version of this set of headers.
@@ -34,6 +35,9 @@ impl Headers {
         self.maybe("x-vsr-selected-decision", head.decision.as_deref());
         self.maybe("x-vsr-selected-confidence", head.confidence.map(|c| format!("{c:.4}")).as_deref());
         self.maybe("x-vsr-selected-category", category(head).as_deref());
+        if let Some(selection) = &head.selection {
+            self.selection(selection, debug);
+        }
         if head.path == Path::FastResponse {
             self.put("x-vsr-fast-response", "true");
         }
@@ -45,6 +49,21 @@ impl Headers {
         }
         if debug {
             self.matched(head);
+        }
+    }
+
+    /// What became of the conversation, and for debugging why that candidate. Source: contract §4.4 and §4.8.
+    fn selection(&mut self, selection: &Trace, debug: bool) {
+        if let Some(session) = &selection.session {
+            self.put("x-vsr-session-phase", session.phase.as_str());
+            self.put("x-vsr-learning-methods", "protection");
+            self.put("x-vsr-learning-actions", session.action.as_str());
+            if debug {
+                self.put("x-vsr-learning-reasons", &session.reason);
+            }
+        }
+        if debug {
+            self.put("x-vsr-selection-reason", &selection.reason);
         }
     }
 
@@ -62,10 +81,15 @@ impl Headers {
         }
     }
 
+    /// Who answers.
+    pub(crate) fn selected(&mut self, model: &str) {
+        self.put("x-vsr-selected-model", model);
+    }
+
     /// What the answer says; of a looper also who worked. Its account is known only of a whole answer.
     pub(crate) fn answer(&mut self, head: &AnswerHead, route: Option<&RouteHead>, whole: bool) {
         if !head.selected_model.is_empty() {
-            self.put("x-vsr-selected-model", &head.selected_model);
+            self.selected(&head.selected_model);
         }
         let Some(route) = route.filter(|r| r.path == Path::Looper) else {
             return;
@@ -81,6 +105,13 @@ impl Headers {
         self.put("x-vsr-looper-prompt-tokens", &head.usage.prompt_tokens.to_string());
         self.put("x-vsr-looper-completion-tokens", &head.usage.completion_tokens.to_string());
         self.put("x-vsr-looper-total-tokens", &head.usage.total_tokens.to_string());
+    }
+
+    /// What the door's translation left behind. Source: contract §4.1.
+    pub(crate) fn losses(&mut self, losses: &Losses) {
+        if !losses.is_empty() {
+            self.put("x-vsr-protocol-warnings", &losses.words().join(","));
+        }
     }
 
     /// The headers.

@@ -6,18 +6,26 @@
 //! **Invariant:** a stream never lies: a fault before the first byte is a status, after it an error event; `[DONE]`
 //! stands only behind a whole answer.
 
+mod answer;
 mod app;
 mod body;
 mod caller;
 mod chat;
 mod door;
+mod embeddings;
 mod eval;
 mod eval_shape;
+mod ext_proc;
+mod guard;
 mod headers;
 mod health;
+mod kept;
 mod manage;
+mod messages;
 mod models;
+mod protocol;
 mod reply;
+mod responses;
 mod serve;
 mod sse;
 pub mod status;

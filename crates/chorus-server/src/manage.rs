@@ -6,10 +6,13 @@
 mod classify;
 mod classify_batch;
 mod config;
+mod data_plane;
 mod endpoint;
 mod info;
 mod intent;
+mod metrics;
 mod openapi;
+mod parts;
 mod refusal;
 mod vectors;
 mod words;
@@ -17,9 +20,10 @@ mod words;
 use crate::door::Door;
 use crate::{eval, models, reply};
 use axum::Router;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use endpoint::{Endpoint, Field, Route};
+use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, StatusCode};
 
 /// Every endpoint of the plane, with its handler.
@@ -30,6 +34,8 @@ fn all() -> Vec<Route> {
     all.extend(vectors::routes());
     all.extend(info::routes());
     all.extend(config::routes());
+    all.extend(parts::routes());
+    all.extend(metrics::routes());
     all
 }
 
@@ -49,8 +55,17 @@ fn docs() -> Vec<Route> {
             get(catalog),
         ),
         Route::new(
-            Endpoint::new("GET", "/openapi.json", "docs.read", "this plane as OpenAPI 3.1"),
+            Endpoint::new("GET", "/openapi.json", "docs.read", "both planes as OpenAPI 3.1"),
             get(description),
+        ),
+        Route::new(
+            Endpoint::new(
+                "GET",
+                "/docs",
+                "docs.read",
+                "this plane as a page, which loads nothing from elsewhere",
+            ),
+            get(page),
         ),
         Route::new(
             Endpoint::new("GET", "/v1/models", "config.read", "the public model names"),
@@ -82,6 +97,24 @@ async fn catalog() -> Response {
 async fn description() -> Response {
     let body = openapi::document(&endpoints()).into_bytes();
     reply::json(StatusCode::OK, HeaderMap::new(), body)
+}
+
+/// `GET /docs`: the table as a page.
+async fn page() -> Response {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'"),
+    );
+    (StatusCode::OK, headers, openapi::page(&endpoints())).into_response()
+}
+
+/// The permission that a path needs; `None` for what is not in the table.
+pub(crate) fn permission(method: &str, path: &str) -> Option<&'static str> {
+    let row =
+        |it: &Endpoint| it.path == path && (it.method == method || method == "HEAD" && it.method == "GET");
+    endpoints().into_iter().find(row).map(|endpoint| endpoint.permission)
 }
 
 /// The plane's paths.

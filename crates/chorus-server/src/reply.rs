@@ -3,7 +3,7 @@
 use crate::status;
 use axum::response::{IntoResponse, Response};
 use chorus_engine::{Code, Fault, Retry, Run};
-use chorus_wire::ErrorBody;
+use chorus_wire::{ErrorBody, RequestFault};
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
 
@@ -19,9 +19,15 @@ pub(crate) fn fault(fault: &Fault, headers: HeaderMap) -> Response {
     let status = status::row(fault.code).status;
     let mut response = json(status, headers, error_body(fault).to_bytes());
     if fault.code.retry() == Retry::Same && fault.code != Code::Internal {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        let seconds = fault.retry_after.map_or(1, |wait| wait.as_secs_f64().ceil().max(1.0) as u64);
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
+}
+
+/// A body that is not what the door takes.
+pub(crate) fn bad_request(bad: RequestFault) -> Fault {
+    Fault { param: bad.param, ..Fault::new(Code::InvalidRequest, bad.message) }
 }
 
 /// The error shape of a fault.

@@ -3,8 +3,8 @@
 //! A stop closes the listeners and readiness; running requests have `grace` to end; what is left ends with an error
 //! event; then records are flushed (case C10).
 
-use crate::app;
 use crate::door::Door;
+use crate::{app, ext_proc};
 use axum::Router;
 use axum::serve::ListenerExt;
 use std::io;
@@ -19,6 +19,8 @@ pub struct Planes {
     pub data: TcpListener,
     /// The management plane.
     pub management: TcpListener,
+    /// Where Envoy's external processing is answered, where it is.
+    pub envoy: Option<TcpListener>,
 }
 
 /// Where the planes are.
@@ -28,6 +30,8 @@ pub struct Bound {
     pub data: SocketAddr,
     /// The management plane.
     pub management: SocketAddr,
+    /// The service for Envoy.
+    pub envoy: Option<SocketAddr>,
 }
 
 impl Planes {
@@ -36,11 +40,15 @@ impl Planes {
     /// # Errors
     /// The address that cannot be had, in the error's text.
     pub async fn bind(data: SocketAddr, management: SocketAddr) -> io::Result<Self> {
-        let bind = |address: SocketAddr| async move {
-            let listener = TcpListener::bind(address).await;
-            listener.map_err(|e| io::Error::new(e.kind(), format!("cannot listen on {address}: {e}")))
-        };
-        Ok(Self { data: bind(data).await?, management: bind(management).await? })
+        Ok(Self { data: listen(data).await?, management: listen(management).await?, envoy: None })
+    }
+
+    /// Binds the place for Envoy too.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub async fn with_envoy(self, address: SocketAddr) -> io::Result<Self> {
+        Ok(Self { envoy: Some(listen(address).await?), ..self })
     }
 
     /// Where they are.
@@ -48,8 +56,14 @@ impl Planes {
     /// # Errors
     /// When the system does not say.
     pub fn bound(&self) -> io::Result<Bound> {
-        Ok(Bound { data: self.data.local_addr()?, management: self.management.local_addr()? })
+        let envoy = self.envoy.as_ref().map(TcpListener::local_addr).transpose()?;
+        Ok(Bound { data: self.data.local_addr()?, management: self.management.local_addr()?, envoy })
     }
+}
+
+async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(address).await;
+    listener.map_err(|e| io::Error::new(e.kind(), format!("cannot listen on {address}: {e}")))
 }
 
 /// Serves until `stop`, then at most `grace` longer.
@@ -58,6 +72,7 @@ impl Planes {
 /// When a listener fails.
 pub async fn serve(planes: Planes, door: Door, stop: CancellationToken, grace: Duration) -> io::Result<()> {
     let data = plane(planes.data, app::data(door.clone()), stop.clone());
+    let envoy = envoy(planes.envoy, door.clone(), stop.clone());
     let management = plane(planes.management, app::management(door.clone()), stop.clone());
     let ending = async {
         stop.cancelled().await;
@@ -68,12 +83,18 @@ pub async fn serve(planes: Planes, door: Door, stop: CancellationToken, grace: D
         tokio::time::sleep(Duration::from_millis(500)).await;
     };
     let served = tokio::select! {
-        served = async { tokio::try_join!(data, management) } => served.map(|_| ()),
+        served = async { tokio::try_join!(data, management, envoy) } => served.map(|_| ()),
         () = ending => Ok(()),
     };
     door.set_ready(false);
     door.engine.drain(Duration::from_secs(2)).await;
     served
+}
+
+async fn envoy(listener: Option<TcpListener>, door: Door, stop: CancellationToken) -> io::Result<()> {
+    let Some(listener) = listener else { return Ok(()) };
+    let app = app::data(door.clone());
+    ext_proc::serve(listener, door, app, stop).await
 }
 
 async fn plane(listener: TcpListener, app: Router, stop: CancellationToken) -> io::Result<()> {

@@ -1,10 +1,10 @@
 //! A run as a server-sent event stream.
 //!
-//! Each part is one frame as soon as it is there, progress as an event with a name, which a client that does not know
-//! it ignores; a comment breaks silences; a fault is an event with `error` and no
-//! `[DONE]` after it.
+//! Each part is written as soon as it is there, in the words of its door's protocol; progress as an event with a name,
+//! which a client that does not know it ignores; silences are broken; after a fault comes nothing.
 
 use crate::door::Door;
+use crate::protocol::Protocol;
 use crate::reply;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -27,25 +27,21 @@ pub(crate) enum Opening {
     Silent,
 }
 
-struct Flow {
+/// A run on its way to the client.
+pub(crate) struct Flow<P> {
     door: Door,
     run: Run,
     /// What is told before anything else.
     opening: Option<Bytes>,
     over: bool,
+    protocol: P,
 }
 
 /// The response.
-pub(crate) fn response(mut headers: HeaderMap, door: Door, run: Run, opening: Opening) -> Response {
+pub(crate) fn response<P: Protocol>(mut headers: HeaderMap, flow: Flow<P>) -> Response {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    let opening = match opening {
-        Opening::Begun => None,
-        Opening::Progress(progress) => Some(told(&progress)),
-        Opening::Silent => Some(keepalive()),
-    };
-    let flow = Flow { door, run, opening, over: false };
     let frames = stream::unfold(flow, |mut flow| async move {
         let frame = flow.next().await?;
         Some((Ok::<Bytes, Infallible>(frame), flow))
@@ -53,7 +49,23 @@ pub(crate) fn response(mut headers: HeaderMap, door: Door, run: Run, opening: Op
     (headers, Body::from_stream(frames)).into_response()
 }
 
-impl Flow {
+impl<P: Protocol> Flow<P> {
+    /// The flow of a run that has come as far as `opening`.
+    pub(crate) fn new(door: Door, run: Run, opening: Opening, mut protocol: P) -> Self {
+        let first = protocol.opening();
+        let then = match opening {
+            Opening::Begun => Bytes::new(),
+            Opening::Progress(progress) => told(&progress),
+            Opening::Silent => protocol.silence(),
+        };
+        let opening = match (first.is_empty(), then.is_empty()) {
+            (true, true) => None,
+            (true, false) => Some(then),
+            (false, _) => Some([first, then].concat().into()),
+        };
+        Self { door, run, opening, over: false, protocol }
+    }
+
     async fn next(&mut self) -> Option<Bytes> {
         if self.over {
             return None;
@@ -68,27 +80,32 @@ impl Flow {
                 part = tokio::time::timeout(self.door.limits.keepalive, self.run.next()) => part,
             };
             return match part {
-                Err(_) => Some(keepalive()),
-                Ok(Some(Part::Chunk(chunk))) => Some(sse::encode(&chunk.to_bytes())),
-                Ok(Some(Part::End(_))) => Some(self.last(sse::encode(sse::DONE))),
-                Ok(Some(Part::Fault(fault))) => Some(self.failed(&fault)),
+                Err(_) => Some(self.protocol.silence()),
+                Ok(Some(Part::Chunk(chunk))) => {
+                    let frame = self.protocol.chunk(&chunk);
+                    if frame.is_empty() {
+                        continue;
+                    }
+                    Some(frame)
+                }
+                Ok(Some(Part::End(_))) => {
+                    self.over = true;
+                    Some(self.protocol.end().await)
+                }
+                Ok(Some(Part::Fault(fault))) => Some(self.failed(&fault).await),
                 Ok(Some(Part::Progress(progress))) => Some(told(&progress)),
                 Ok(Some(Part::Begin(_) | Part::Reply(..))) => continue,
                 Ok(None) => {
-                    Some(self.failed(&Fault::new(Code::Internal, "the stream came to no end; see the log")))
+                    let fault = Fault::new(Code::Internal, "the stream came to no end; see the log");
+                    Some(self.failed(&fault).await)
                 }
             };
         }
     }
 
-    fn failed(&mut self, fault: &Fault) -> Bytes {
-        let frame = sse::encode(&reply::error_body(fault).to_bytes());
-        self.last(frame)
-    }
-
-    fn last(&mut self, frame: Bytes) -> Bytes {
+    async fn failed(&mut self, fault: &Fault) -> Bytes {
         self.over = true;
-        frame
+        self.protocol.failed(fault).await
     }
 }
 
@@ -96,8 +113,4 @@ impl Flow {
 fn told(progress: &Progress) -> Bytes {
     let data = serde_json::to_vec(progress).unwrap_or_default();
     sse::encode_named("chorus.progress", &data)
-}
-
-fn keepalive() -> Bytes {
-    sse::encode_comment("still working")
 }

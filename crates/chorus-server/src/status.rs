@@ -25,10 +25,13 @@ pub fn row(code: Code) -> Row {
         Code::NoRoute | Code::Misconfigured | Code::NotLoaded => {
             (StatusCode::SERVICE_UNAVAILABLE, "configuration_error")
         }
+        Code::Blocked => (StatusCode::FORBIDDEN, "policy_error"),
         Code::BudgetExceeded => (StatusCode::PAYMENT_REQUIRED, "budget_error"),
-        Code::UpstreamFailed | Code::QuorumNotReached => (StatusCode::BAD_GATEWAY, "upstream_error"),
+        Code::UpstreamFailed | Code::QuorumNotReached | Code::OutputInvalid => {
+            (StatusCode::BAD_GATEWAY, "upstream_error")
+        }
         Code::UpstreamTimeout => (StatusCode::GATEWAY_TIMEOUT, "upstream_error"),
-        Code::UpstreamRateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limit_error"),
+        Code::RateLimited | Code::UpstreamRateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limit_error"),
         Code::UpstreamRejected => (StatusCode::BAD_REQUEST, "upstream_error"),
         Code::ShuttingDown => (StatusCode::SERVICE_UNAVAILABLE, "server_error"),
         Code::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "server_error"),

@@ -3,8 +3,8 @@
 //! **Invariant:** a budget that cannot be read is refused; a bound that a client believes in is never dropped silently.
 
 use chorus_engine::budget::parse;
-use chorus_engine::{Code, Fault};
-use chorus_spec::BudgetSettings;
+use chorus_engine::{Code, Fault, SessionWords};
+use chorus_spec::{BudgetSettings, SessionSettings};
 use http::HeaderMap;
 
 /// The header that bounds what a request may spend.
@@ -20,6 +20,24 @@ pub(crate) fn budget(headers: &HeaderMap) -> Result<BudgetSettings, Fault> {
     };
     let text = value.to_str().unwrap_or_default();
     parse(text).map_err(|fault| Fault::new(Code::InvalidRequest, format!("{BUDGET}: {fault}")).at(BUDGET))
+}
+
+/// Header by which one command-line agent names its session. Source: contract §4.1.
+const AGENT_SESSION: &str = "x-claude-code-session-id";
+
+/// Longest name of a session, in bytes; a longer one names nothing.
+const SESSION_BYTES: usize = 256;
+
+/// Which conversation a request belongs to, as its headers say.
+pub(crate) fn session(settings: &SessionSettings, headers: &HeaderMap) -> SessionWords {
+    let word = |name: &str| {
+        let value = headers.get(name)?.to_str().ok()?.trim();
+        (!value.is_empty() && value.len() <= SESSION_BYTES).then(|| value.to_owned())
+    };
+    SessionWords {
+        session: word(&settings.session_header).or_else(|| word(AGENT_SESSION)),
+        conversation: word(&settings.conversation_header),
+    }
 }
 
 /// Whether a header says `true`.

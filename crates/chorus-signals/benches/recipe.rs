@@ -3,7 +3,8 @@
 //! keyword already decides (medians).
 //!
 //! Run: `CHORUS_MODELS=… cargo bench -p chorus-signals --bench recipe`. `CHORUS_RECIPE=FILE` measures a configuration of
-//! one's own instead of the built-in recipe; then the keyword line says nothing. It knows the public functions of
+//! one's own instead of the built-in recipe; the keyword line then says something only with `CHORUS_PROMPT=TEXT`, a prompt
+//! whose words decide that policy. It knows the public functions of
 //! policy and signals. **Invariant:** without the encoder's files it says so and measures nothing.
 
 #![expect(clippy::print_stdout, reason = "figures are for people to read")]
@@ -82,8 +83,9 @@ fn measure(spec: &Spec, encoder: &Arc<dyn chorus_infer::TextEncoder>) {
     let policy = Policy::compile(recipe, &cost);
     let long: String = (0..200).map(|n| LINE.replace("{n}", &n.to_string())).collect();
     let mut short_ms = 0.0;
+    let own = std::env::var("CHORUS_PROMPT").unwrap_or_else(|_| KEYWORD.to_owned());
     for (what, text) in
-        [("30 tokens", SHORT), ("4,000 tokens", long.as_str()), ("a keyword decides", KEYWORD)]
+        [("30 tokens", SHORT), ("4,000 tokens", long.as_str()), ("a keyword decides", own.as_str())]
     {
         let request = ChatRequest::new("vllm-sr/auto", vec![Message::new(Role::User, text)]);
         let mut runs: Vec<(Duration, Duration)> =
@@ -124,7 +126,8 @@ fn processor_time() -> Duration {
     Duration::from_nanos(nanos.sum())
 }
 
-/// A recipe of the size of a large one in use; only the first decision can be told by a word.
+/// A recipe of the size of a large one in use. Only the first decision can be told by a word, together with a band of a
+/// score that the word alone lifts high enough, whatever the encoder says of the score's other term.
 fn built_in() -> String {
     let mut text = String::from("version: v0.3\nrouting:\n  signals:\n    keywords:\n");
     text.push_str("      - {name: overnight, operator: OR, keywords: [overnight lane]}\n    embeddings:\n");
@@ -157,8 +160,10 @@ fn built_in() -> String {
              two schools of {subject}]}}, easy: {{candidates: [What is {subject}, A word for {subject}]}}}}"
         );
     }
+    text.push_str("  projections:\n    scores:\n      - {name: hurry, method: weighted_sum, inputs: [{type: keyword, name: overnight, weight: 0.5}, {type: domain, name: health, weight: 0.3, value_source: confidence}]}\n");
+    text.push_str("    mappings:\n      - {name: hurry_band, source: hurry, method: threshold_bands, calibration: {method: sigmoid_distance, slope: 12}, outputs: [{name: calm, lt: 0.35}, {name: hurried, gte: 0.35}]}\n");
     text.push_str("  decisions:\n");
-    text.push_str("    - {name: word, priority: 200, rules: {operator: AND, conditions: [{type: keyword, name: overnight}]}, modelRefs: [{model: m}]}\n");
+    text.push_str("    - {name: word, priority: 200, rules: {operator: AND, conditions: [{type: keyword, name: overnight}, {type: projection, name: hurried}]}, modelRefs: [{model: m}]}\n");
     for (number, (domain, subject)) in MMLU_CATEGORIES.iter().zip(SUBJECTS).take(13).enumerate() {
         let complexity = SUBJECTS.get(number % 6).copied().unwrap_or_default();
         let _ = writeln!(

@@ -1,15 +1,20 @@
 //! `classifier`: a classifier of the operator's own.
 //!
-//! *Measures:* the probability of each label, by a linear head over the encoder that is read from a file.
+//! *Measures:* the probability of each label, by a linear head over the encoder that is read from a file, or the label that a model names.
 //! *Inputs:* the last user message, all windows of it; the task it agrees to, if it only agrees.
-//! *Cost:* 3, one encoder pass a text, shared with `embedding` and `domain`
-//! *Fails when:* no encoder is loaded or it fails; the classifier is a model that must be asked (`type: llm`).
-//! *Source:* contract §1.4 (`classifiers`); case D20.
+//! *Cost:* 3, one encoder pass a text, shared with `embedding` and `domain`; with `type: llm` a call to a model, asked for last
+//! *Fails when:* no encoder is loaded or it fails; with `type: llm` the model fails, is late, is beyond the budget or names no label, and always in a dry run.
+//! *Source:* contract §1.4 (`classifiers`); cases D20, D21.
 //!
 //! A rule emits `name:label` for each of its labels. A decision asks a label with a predicate over its probability, which
 //! is raw; asked without one, a label holds from 0.5 on, with the probability for its confidence. The file is a head as `chorus lab train-head` writes it; it is looked for beside the
 //! configuration. A head that lacks a label, or was trained on another encoder than the loaded one, is refused when
-//! the configuration is loaded (D20). **Invariant:** every label of the rule is emitted, or all are absent.
+//! the configuration is loaded (D20). A model that is asked names one label of the closed set ([`Question`]); the engine
+//! asks it, so a measure only says that nobody did. **Invariant:** every label of the rule is emitted, or all are absent.
+
+mod question;
+
+pub use question::Question;
 
 use crate::doc::SignalDoc;
 use crate::domain::average;
@@ -23,11 +28,11 @@ use chorus_spec::{ClassifierKind, ClassifierSignal, Family, SignalKey};
 /// The row of the table.
 pub const DOC: SignalDoc = SignalDoc {
     family: Family::Classifier,
-    measures: "the probability of each label, by a linear head over the encoder that is read from a file.",
+    measures: "the probability of each label, by a linear head over the encoder that is read from a file, or the label that a model names.",
     inputs: "the last user message, all windows of it; the task it agrees to, if it only agrees.",
     cost: 3,
-    fails_when: "no encoder is loaded or it fails; the classifier is a model that must be asked (`type: llm`).",
-    source: "contract §1.4 (`classifiers`); case D20.",
+    fails_when: "no encoder is loaded or it fails; with `type: llm` the model fails, is late, is beyond the budget or names no label, and always in a dry run.",
+    source: "contract §1.4 (`classifiers`); cases D20, D21.",
 };
 
 /// Probability from which a label holds where no predicate is written: likelier than not.
@@ -77,13 +82,13 @@ impl Classifier {
         Ok(Self { labels, head: Some(head) })
     }
 
-    /// One probability a class of the head; zeros when the user wrote no text, which is of no class.
+    /// One probability a class of the head; none when the user wrote no text, which is of no class.
     fn probabilities(&self, look: &mut Look<'_, '_>) -> Result<Vec<f64>, String> {
-        let head = self.head.as_ref().ok_or("it needs a call to a model, which signals do not make")?;
         let text = look.subject.task();
         if text.trim().is_empty() {
-            return Ok(vec![0.0; head.labels().len()]);
+            return Ok(Vec::new());
         }
+        let head = self.head.as_ref().ok_or("it asks a model, and here no model is called")?;
         let encoder = loaded(look.encoder)?;
         let encoded = look.pass.encode(encoder, text)?;
         if head.encoder_digest() == encoder.digest() {
@@ -183,13 +188,14 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_must_be_asked_is_absent() {
+    fn a_model_that_nobody_asks_is_absent_and_no_text_needs_none() {
         let kind = ClassifierKind::Llm { model: ModelId::new("helper"), instructions: String::new() };
         let signal = ClassifierSignal { kind, labels: vec!["a".to_owned()] };
         let asked = Classifier::prepare("mood", &signal, None, &Folders::default()).unwrap();
         let absent = of(&observe(&asked, "x", Some(&WordBag)), "mood:a");
         assert!(
-            matches!(absent, Observation::Absent(AbsentReason::Failed(why)) if why.contains("a call to a model"))
+            matches!(absent, Observation::Absent(AbsentReason::Failed(why)) if why.contains("no model is called"))
         );
+        assert_eq!(of(&observe(&asked, " ", None), "mood:a"), Observation::Unmatched { raw: Some(0.0) });
     }
 }

@@ -5,7 +5,9 @@
 //!
 //! **Invariant:** after [`Extractor::extract`] every key that an asked rule emits is in the evidence.
 
+use crate::asks_a_model;
 use crate::calibration::Calibration;
+use crate::classifier::Question;
 use crate::equipment::Equipment;
 use crate::fault::PrepareFault;
 use crate::kb::reads_a_metric;
@@ -16,7 +18,7 @@ use crate::prepare::Prepared;
 use crate::subject::Subject;
 use chorus_infer::TextEncoder;
 use chorus_policy::{AbsentReason, Ask, Evidence, Observation};
-use chorus_spec::{Family, Global, Recipe, SignalKey};
+use chorus_spec::{Family, Global, Recipe, Signal, SignalKey};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,6 +38,8 @@ pub struct Timing {
 pub struct Extractor {
     prepared: Prepared,
     counters: Vec<String>,
+    /// What rules ask of models, without a text.
+    questions: Vec<Question>,
     encoder: Option<Arc<dyn TextEncoder>>,
 }
 
@@ -70,13 +74,13 @@ impl Extractor {
     ) -> Result<Self, PrepareFault> {
         let prepared = Prepared::of(recipe, global, &equipment)?;
         let counters = equipment.vocabularies.into_iter().map(|vocabulary| vocabulary.model).collect();
-        Ok(Self { prepared, counters, encoder: equipment.encoder })
+        Ok(Self { prepared, counters, questions: Question::of(recipe), encoder: equipment.encoder })
     }
 
     /// Whether a recipe has a signal, or reads a metric, that needs an encoder.
     #[must_use]
     pub fn needs_encoder(recipe: &Recipe) -> bool {
-        recipe.signals.iter().any(|signal| needs_encoder(signal.family())) || reads_a_metric(recipe)
+        recipe.signals.iter().any(needs_encoder) || reads_a_metric(recipe)
     }
 
     /// Where the recipe's knowledge bases came from.
@@ -105,6 +109,20 @@ impl Extractor {
         if let Some(encoder) = self.encoder.as_deref() {
             self.prepared.measures.iter().for_each(|(_, measure)| measure.warm(encoder));
         }
+    }
+
+    /// Whether a rule of the recipe asks a model.
+    #[must_use]
+    pub fn asks_models(&self) -> bool {
+        !self.questions.is_empty()
+    }
+
+    /// What of these asks a model must answer, each as a question. Their rules are absent unless an answer is put into
+    /// the evidence; a request without text needs none.
+    #[must_use]
+    pub fn questions(&self, asks: &[Ask], subject: &Subject<'_>) -> Vec<Question> {
+        let asked = self.questions.iter().filter(|question| asks.iter().any(|ask| question.answers(ask)));
+        asked.filter_map(|question| question.about(subject)).collect()
     }
 
     /// Answers asks: puts an observation into the evidence for every key that an asked rule emits.
@@ -139,9 +157,9 @@ impl Extractor {
     }
 }
 
-fn needs_encoder(family: Family) -> bool {
-    matches!(
-        family,
+fn needs_encoder(signal: &Signal) -> bool {
+    let learned = matches!(
+        signal.family(),
         Family::Embedding
             | Family::Domain
             | Family::Complexity
@@ -153,7 +171,8 @@ fn needs_encoder(family: Family) -> bool {
             | Family::Jailbreak
             | Family::Kb
             | Family::Classifier
-    )
+    );
+    learned && !asks_a_model(signal)
 }
 
 /// Says that nobody answered.

@@ -30,6 +30,7 @@ mod score;
 mod segment;
 mod window;
 
+pub use rules::RuleFamily;
 pub use score::{Finding, MOST_ENCODED, MOST_WINDOWS};
 pub use segment::Provenance;
 

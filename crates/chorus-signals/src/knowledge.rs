@@ -64,7 +64,10 @@ struct LabelWire {
 
 impl Folders {
     /// The bytes of a file that the configuration names; the error is a sentence for people.
-    pub(crate) fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+    ///
+    /// # Errors
+    /// It is nowhere, or cannot be read.
+    pub fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         let file = self.find(path).ok_or_else(|| self.nowhere(path))?;
         read(&file)
     }

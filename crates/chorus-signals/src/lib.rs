@@ -2,7 +2,7 @@
 //!
 //! An [`Extractor`] is prepared once for a recipe; for each request it answers the asks of the policy with
 //! observations. Heuristic families read text and counts; the learned ones share one encoder pass a text. It knows no
-//! decision, no model call and no HTTP.
+//! decision and no HTTP, and calls no model: where a rule asks one, it hands out a [`Question`].
 //!
 //! **Invariant:** a signal that could not run is `Absent` with its reason, never "no", and never a panic.
 
@@ -52,6 +52,7 @@ mod fake;
 
 pub use calibration::Calibration;
 pub use caller::{Caller, Voucher};
+pub use classifier::Question;
 pub use doc::SignalDoc;
 pub use equipment::{Equipment, Heads, Vocabulary};
 pub use extractor::{Extractor, Timing};
@@ -60,7 +61,7 @@ pub use knowledge::{Folders, KnowledgeUse};
 pub use pass::{Encoded, PASS_BYTES, SharedPass};
 pub use subject::Subject;
 
-use chorus_spec::Family;
+use chorus_spec::{ClassifierKind, Family, Recipe, Signal, SignalKind};
 
 /// Every signal that this version runs, cheapest first: the source of docs, `--help` and console text.
 pub const ALL: &[SignalDoc] = &[
@@ -94,6 +95,20 @@ pub const UNSUPPORTED_COST: u8 = 9;
 #[must_use]
 pub fn cost(family: Family) -> u8 {
     ALL.iter().find(|doc| doc.family == family).map_or(UNSUPPORTED_COST, |doc| doc.cost)
+}
+
+/// The cost tier of a family that asks a model: after everything that this process answers itself.
+pub const MODEL_COST: u8 = 6;
+
+/// [`cost`] in a recipe: classifiers are asked last where one of them asks a model.
+pub fn cost_in(recipe: &Recipe) -> impl Fn(Family) -> u8 {
+    let asks_a_model = recipe.signals.iter().any(asks_a_model);
+    move |family| if asks_a_model && family == Family::Classifier { MODEL_COST } else { cost(family) }
+}
+
+/// Whether a rule is answered by a model.
+fn asks_a_model(signal: &Signal) -> bool {
+    matches!(&signal.kind, SignalKind::Classifier(rule) if matches!(rule.kind, ClassifierKind::Llm { .. }))
 }
 
 #[cfg(test)]

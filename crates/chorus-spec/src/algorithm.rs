@@ -1,8 +1,8 @@
 //! How the candidates of a decision become an answer.
 
 use crate::{
-    BudgetSettings, ConfidenceSettings, GroundingSettings, ModelId, OnError, Place, RatingsSettings,
-    RemomSettings, WorkflowSettings,
+    BudgetSettings, ConfidenceSettings, GroundingSettings, ModelId, OnError, PollSettings, RatingsSettings,
+    RemomSettings, SelectorSettings, WorkflowSettings,
 };
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ pub enum Algorithm {
     /// One model: the domain's best known, else the first candidate.
     #[default]
     Static,
+    /// One model, picked by a selector.
+    Selector(Box<SelectorSettings>),
     /// Panel, judge, synthesis.
     Fusion(Box<FusionSettings>),
     /// A cascade from a small model to a large one.
@@ -22,22 +24,23 @@ pub enum Algorithm {
     Remom(Box<RemomSettings>),
     /// Bounded roles, or a planner.
     Workflows(Box<WorkflowSettings>),
-    /// Known to the contract, not supported yet.
-    Unsupported(UnsupportedAlgorithm),
+    /// Weighted votes, step by step (*extension*).
+    Poll(Box<PollSettings>),
 }
 
 impl Algorithm {
     /// The contract's type word.
     #[must_use]
-    pub fn kind(&self) -> &str {
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::Static => "static",
+            Self::Selector(it) => it.method.as_str(),
             Self::Fusion(_) => "fusion",
             Self::Confidence(_) => "confidence",
             Self::Ratings(_) => "ratings",
             Self::Remom(_) => "remom",
             Self::Workflows(_) => "workflows",
-            Self::Unsupported(it) => &it.kind,
+            Self::Poll(_) => "poll",
         }
     }
 
@@ -45,12 +48,13 @@ impl Algorithm {
     #[must_use]
     pub fn looper(&self) -> Option<LooperKind> {
         match self {
-            Self::Static | Self::Unsupported(_) => None,
+            Self::Static | Self::Selector(_) => None,
             Self::Fusion(_) => Some(LooperKind::Fusion),
             Self::Confidence(_) => Some(LooperKind::Confidence),
             Self::Ratings(_) => Some(LooperKind::Ratings),
             Self::Remom(_) => Some(LooperKind::ReMoM),
             Self::Workflows(_) => Some(LooperKind::Workflows),
+            Self::Poll(_) => Some(LooperKind::Poll),
         }
     }
 
@@ -58,26 +62,18 @@ impl Algorithm {
     #[must_use]
     pub fn budget(&self) -> BudgetSettings {
         match self {
-            Self::Static | Self::Unsupported(_) => BudgetSettings::default(),
+            Self::Static | Self::Selector(_) => BudgetSettings::default(),
             Self::Fusion(it) => it.budget,
             Self::Confidence(it) => it.budget,
             Self::Ratings(it) => it.budget,
             Self::Remom(it) => it.budget,
             Self::Workflows(it) => it.budget,
+            Self::Poll(it) => it.budget,
         }
     }
 }
 
-/// A selector that the contract knows and this version does not run.
-#[derive(Debug, Clone)]
-pub struct UnsupportedAlgorithm {
-    /// The contract's type word.
-    pub kind: String,
-    /// Where it was written.
-    pub place: Place,
-}
-
-/// The loopers of the contract.
+/// The loopers: those of the contract, and Poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each name is the contract's own word for the looper")]
 pub enum LooperKind {
@@ -86,6 +82,7 @@ pub enum LooperKind {
     ReMoM,
     Fusion,
     Workflows,
+    Poll,
 }
 
 impl LooperKind {
@@ -98,6 +95,7 @@ impl LooperKind {
             Self::ReMoM => "remom",
             Self::Fusion => "fusion",
             Self::Workflows => "workflows",
+            Self::Poll => "poll",
         }
     }
 }
@@ -109,6 +107,8 @@ pub struct FusionSettings {
     pub judge: Option<ModelId>,
     /// The panel; the decision's candidates when empty. A name may stand twice (a self-panel).
     pub panel: Vec<ModelId>,
+    /// Whom to seat where no panel is named (*extension*).
+    pub preset: Option<FusionPreset>,
     /// Per-member settings.
     pub overrides: Vec<FusionOverride>,
     /// Most panel calls at once; all when absent.
@@ -135,6 +135,8 @@ pub struct FusionSettings {
     pub judge_prompt_version: String,
     /// Our extension: with one usable answer, give it as it is instead of going through synthesis (default false).
     pub single_answer_passthrough: bool,
+    /// How often the panel is asked about one question (*extension*).
+    pub cadence: PanelCadence,
     /// What the panel's answers are held against before they count; `None` counts all alike.
     pub grounding: Option<GroundingSettings>,
     /// What the request may spend (*extension*).
@@ -146,6 +148,7 @@ impl Default for FusionSettings {
         Self {
             judge: None,
             panel: Vec::new(),
+            preset: None,
             overrides: Vec::new(),
             max_concurrent: None,
             max_completion_tokens: None,
@@ -159,10 +162,45 @@ impl Default for FusionSettings {
             synthesis_template: None,
             judge_prompt_version: "fusion-v1".to_owned(),
             single_answer_passthrough: false,
+            cadence: PanelCadence::default(),
             grounding: None,
             budget: BudgetSettings::default(),
         }
     }
+}
+
+/// A panel and a judge, seated from the candidates by what their cards declare. Source: `OpenRouter`'s
+/// `<task>-<tier>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FusionPreset {
+    /// `general-high`: the best by declared quality, at most eight; the best of them judges.
+    GeneralHigh,
+    /// `general-low`: the three cheapest; the best of them judges.
+    GeneralLow,
+    /// `self`: the best one, three times.
+    SelfPanel,
+}
+
+impl FusionPreset {
+    /// Every preset with its word.
+    pub const WORDS: [(&str, Self); 3] =
+        [("general-high", Self::GeneralHigh), ("general-low", Self::GeneralLow), ("self", Self::SelfPanel)];
+
+    /// The preset of that word.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::WORDS.into_iter().find(|(known, _)| *known == word).map(|(_, preset)| preset)
+    }
+}
+
+/// How often a panel is asked, where the answer to a question takes several turns of tool calls.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum PanelCadence {
+    /// `user_turn`: once a question; later turns go on with what it said.
+    #[default]
+    UserTurn,
+    /// `every_turn`: again with every turn's tool results.
+    EveryTurn,
 }
 
 /// Settings of one panel member.

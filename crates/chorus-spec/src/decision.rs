@@ -27,7 +27,7 @@ pub struct Decision {
     pub tier: i64,
     /// `None` matches every request.
     pub rules: Option<Condition>,
-    /// Candidates, in order.
+    /// Candidates, in order: those of `modelRefs`, then those that loops put out.
     pub model_refs: Vec<ModelRef>,
     /// How candidates become an answer.
     pub algorithm: Algorithm,
@@ -39,7 +39,7 @@ pub struct Decision {
     pub output_contract_spec: Option<OutputContract>,
     /// What the client is told about keeping the conversation where it is.
     pub emits: Vec<Retention>,
-    /// Loops over candidates that the DSL unrolls.
+    /// Loops that put out candidates; what they put out is among `model_refs`.
     pub candidate_iterations: Vec<CandidateIteration>,
     /// Whether and how learning may change this route's choice.
     pub adaptations: Option<Adaptations>,
@@ -195,6 +195,16 @@ pub struct CandidateIteration {
     pub source: IterationSource,
     /// What each turn puts out, as (type, value).
     pub outputs: Vec<(String, Option<String>)>,
+}
+
+impl CandidateIteration {
+    /// Whether its turns put out a model: an output of that type whose value is the variable.
+    #[must_use]
+    pub fn puts_out_models(&self) -> bool {
+        self.outputs
+            .iter()
+            .any(|(kind, value)| kind == "model" && value.as_deref() == Some(self.variable.as_str()))
+    }
 }
 
 /// What a [`CandidateIteration`] goes over.

@@ -39,6 +39,14 @@ impl Digest {
         Self(format!("sha256:{}", hex::encode(sha2::Sha256::digest(bytes))))
     }
 
+    /// Reads the text form.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        let hex = text.strip_prefix("sha256:")?;
+        (hex.len() == 64 && hex.bytes().all(is_hex)).then(|| Self(text.to_owned()))
+    }
+
     /// The text form.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -5,39 +5,54 @@
 //!
 //! **Invariant:** whatever `Spec` is handed out has been checked whole; nothing downstream validates it again.
 
+mod access;
 mod algorithm;
 mod decision;
+mod deployment;
 mod diagnostic;
 pub mod dsl;
 mod family;
+mod flow_state;
+mod grounding;
 mod ids;
 mod knowledge;
 mod lint;
 mod looper;
+pub mod looper_page;
 pub mod manual;
 mod output;
+mod poll;
 mod projection;
 mod provider;
 mod read;
 mod rule;
+mod selector;
 mod signal;
 mod spec;
 
-pub use algorithm::{Algorithm, FusionOverride, FusionSettings, LooperKind, UnsupportedAlgorithm};
+pub use access::{ManagementAuth, RateMatch, RateRule};
+pub use algorithm::{Algorithm, FusionOverride, FusionPreset, FusionSettings, LooperKind, PanelCadence};
 pub use decision::{AdaptationMode, Adaptations, CandidateIteration, IterationSource, Retention};
 pub use decision::{Decision, HeaderMutation, ModelRef, Plugin, RequestParams, Strategy};
 pub use decision::{SystemPrompt, SystemPromptMode, ToolsMode, ToolsPlugin};
+pub use deployment::{
+    Access, BackendLimits, CredentialSource, FAILURE_WORDS, HealthCheck, LoadBalance, QUIRK_WORDS,
+    Reliability,
+};
 pub use diagnostic::{DIAGNOSTIC_CODES, Diagnostic, DiagnosticCode, Severity, code};
 pub use family::{Family, SignalKey};
+pub use flow_state::{FlowRedis, FlowState, FlowStore};
+pub use grounding::{GroundingPolicy, GroundingReference, GroundingScorer, GroundingSettings};
 pub use ids::{Digest, MicroUsd, MissingVariable, ModelId, Place, Secret, Template};
 pub use knowledge::{KbMetric, KnowledgeBase};
 pub use lint::lint;
 pub use looper::{
-    Aggregate, BudgetSettings, ConfidenceMethod, ConfidenceSettings, Distribution, EscalationOrder,
-    GroundingPolicy, GroundingReference, GroundingSettings, OnError, Raters, RatingsSettings, RemomSettings,
-    TokenFilter, WhenSpent, WorkflowMode, WorkflowRole, WorkflowSettings,
+    Aggregate, BudgetSettings, ConfidenceMethod, ConfidenceSettings, Distribution, EscalationOrder, OnError,
+    Raters, RatingsSettings, RemomSettings, TokenFilter, WhenSpent, WorkflowMode, WorkflowRole,
+    WorkflowSettings,
 };
 pub use output::{OutputContract, OutputExtract, OutputKind, OutputRender, OutputSource, ReferenceFormat};
+pub use poll::{PollSettings, PollStepSettings};
 pub use projection::{
     Calibration, InputSource, Mapping, MappingMethod, MappingOutput, Partition, PartitionSemantics,
     Projections, Score, ScoreInput, ValueSource,
@@ -45,14 +60,24 @@ pub use projection::{
 pub use provider::{
     ApiFormat, Backend, Endpoint, Energy, Model, ModelCard, Pricing, ReasoningFamily, ReasoningKind,
 };
-pub use read::{Checked, Document, MASK, built_in_knowledge, read, read_document};
+pub use read::{
+    Checked, Document, MASK, built_in_knowledge, documented_loopers, looper_parameters, read, read_document,
+};
 pub use rule::{Condition, NumericPredicate, OnAbsent, Test};
+pub use selector::{
+    AutomixSettings, EloSettings, HybridSettings, LatencyAwareSettings, LearnedSettings, MultiFactorSettings,
+    OnNoCandidates, PromptSettings, RouterDcSettings, SelectionSettings, SelectorMethod, SelectorSettings,
+    SessionSettings, ThompsonSettings,
+};
 pub use signal::{
     Aggregation, AuthzSignal, ClassifierKind, ClassifierSignal, ComplexitySignal, ContextSignal,
     ConversationFeature, ConversationSignal, ConversationSource, DomainSignal, EmbeddingSignal, EventSignal,
     FactCheckSignal, FeatureKind, JailbreakMethod, JailbreakSignal, KbMatch, KbSignal, KbTarget,
     KeywordMethod, KeywordOperator, KeywordSignal, LanguageSignal, MMLU_CATEGORIES, MetadataPredicate,
-    MetadataSignal, ModalitySignal, ModelScore, PiiSignal, PreferenceSignal, PrototypeScoring, ReaskSignal,
-    RoleSubject, Signal, SignalKind, StructureFeature, StructureSignal, StructureSource, UserFeedbackSignal,
+    MetadataSignal, ModalitySignal, ModelScore, PII_TYPES, PiiSignal, PreferenceSignal, PrototypeScoring,
+    ReaskSignal, RoleSubject, Signal, SignalKind, StructureFeature, StructureSignal, StructureSource,
+    UserFeedbackSignal,
 };
-pub use spec::{Entrypoint, Global, Identity, Listener, ModalityMethod, Recipe, Spec, Variable};
+pub use spec::{
+    DEFAULT_RECIPE, Entrypoint, Global, Identity, Listener, ModalityMethod, Recipe, Spec, Variable,
+};

@@ -72,6 +72,8 @@ pub struct ConfidenceSettings {
     pub verifier_url: Option<String>,
     /// How long the verifier may take; default 60 s.
     pub verifier_timeout: Duration,
+    /// The file of the trained rule, for `learned` (*extension*: `scorer`).
+    pub scorer: Option<String>,
     /// What a failing candidate or measurement does.
     pub on_error: OnError,
     /// What the request may spend.
@@ -92,6 +94,7 @@ impl Default for ConfidenceSettings {
             quantile: 0.1,
             verifier_url: None,
             verifier_timeout: Duration::from_secs(60),
+            scorer: None,
             on_error: OnError::Skip,
             budget: BudgetSettings::default(),
         }
@@ -157,6 +160,12 @@ pub struct RatingsSettings {
     pub judge: Option<ModelId>,
     /// What the judge looks at; a built-in rubric when absent (*extension*).
     pub rubric: Option<String>,
+    /// The AutoMix verifier of `raters: verifier` (*extension*).
+    pub verifier_url: Option<String>,
+    /// How long it may take for one answer; default 60 s (*extension*).
+    pub verifier_timeout: Duration,
+    /// The file of the trained rule of `raters: scorer` (*extension*).
+    pub scorer: Option<String>,
     /// How long a round may take (*extension*).
     pub round_timeout: Option<Duration>,
     /// What a failing candidate does.
@@ -173,6 +182,9 @@ impl Default for RatingsSettings {
             aggregate: Aggregate::Choices,
             judge: None,
             rubric: None,
+            verifier_url: None,
+            verifier_timeout: Duration::from_secs(60),
+            scorer: None,
             round_timeout: None,
             on_error: OnError::Skip,
             budget: BudgetSettings::default(),
@@ -192,6 +204,10 @@ pub enum Raters {
     Judge,
     /// The components' known ratings (Bradley–Terry) alone.
     Components,
+    /// A server says how far each answer is supported.
+    Verifier,
+    /// A trained rule over each answer's log-probabilities.
+    Scorer,
 }
 
 /// How a rated ensemble answers.
@@ -365,60 +381,4 @@ pub struct WorkflowRole {
     pub prompt: Option<String>,
     /// Ids of earlier steps (or workers, `step:index:model`) whose answers it sees; `None` is all of them.
     pub access_list: Option<Vec<String>>,
-}
-
-/// `algorithm.fusion.grounding`: answers are held against what is known before they count.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct GroundingSettings {
-    /// What they are held against.
-    pub reference: GroundingReference,
-    /// What a badly supported answer costs.
-    pub policy: GroundingPolicy,
-    /// Least support of an answer that stays, under `filter`, in 0..=1; default 0.
-    pub min_score: f64,
-    /// Answers that stay in any case; default 1.
-    pub min_keep: usize,
-    /// What a contradiction counts against an entailment; default 1.
-    pub contradiction_penalty: f64,
-    /// What a failing scorer does.
-    pub on_error: OnError,
-}
-
-impl Default for GroundingSettings {
-    fn default() -> Self {
-        Self {
-            reference: GroundingReference::default(),
-            policy: GroundingPolicy::default(),
-            min_score: 0.0,
-            min_keep: 1,
-            contradiction_penalty: 1.0,
-            on_error: OnError::Skip,
-        }
-    }
-}
-
-/// What a panel's answers are held against.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GroundingReference {
-    /// The context where the conversation has one, else the panel.
-    #[default]
-    Hybrid,
-    /// System text and tool results of the conversation.
-    Context,
-    /// The other members' answers.
-    Panel,
-}
-
-/// What a badly supported answer costs.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GroundingPolicy {
-    /// Judge and writer are told its score.
-    #[default]
-    Weight,
-    /// They are also told the unsupported sentences.
-    Annotate,
-    /// It is dropped below `min_score`.
-    Filter,
 }

@@ -17,7 +17,7 @@ pub struct OutputContract {
     pub defaults: Vec<(String, String)>,
     /// Whether a value that breaks the contract is sent back once to be mended.
     pub repair: bool,
-    /// What is answered when the contract stays broken; the fault when absent.
+    /// What is answered when the contract stays broken; what the model wrote, marked, when absent.
     pub fallback: Option<String>,
     /// Whether the candidate that the answer points at is answered in its place
     /// (`postprocess: dereference_selected_reference`).

@@ -1,5 +1,6 @@
 //! Who can answer: logical models, their cards, and the backends behind them.
 
+use crate::deployment::{Access, BackendLimits, Reliability};
 use crate::{ModelId, Place, Secret, Template};
 use std::collections::BTreeMap;
 
@@ -18,6 +19,8 @@ pub struct Model {
     pub pricing: Pricing,
     /// What energy its tokens take; zero when absent (*extension*: `energy`).
     pub energy: Energy,
+    /// What is done when its backends fail.
+    pub reliability: Reliability,
     /// Where it runs; at least one.
     pub backends: Vec<Backend>,
     /// What is declared about it.
@@ -51,8 +54,14 @@ pub enum ApiFormat {
     /// OpenAI chat completions.
     #[default]
     OpenAi,
-    /// Anthropic messages: known, not supported yet.
+    /// Anthropic Messages.
     Anthropic,
+    /// OpenAI chat completions at Azure's paths (*extension*: `azure_openai`).
+    Azure,
+    /// Google's `generateContent` (*extension*: `gemini`).
+    Gemini,
+    /// Amazon Bedrock's `Converse` (*extension*: `bedrock`).
+    Bedrock,
 }
 
 /// Prices per million tokens, in micro-dollars (`prompt_per_1m: 0.5` is 500,000).
@@ -94,6 +103,8 @@ pub struct Backend {
     pub endpoint: Endpoint,
     /// Share of traffic among the model's backends; at least 1.
     pub weight: u32,
+    /// Its own bounds.
+    pub limits: BackendLimits,
 }
 
 /// Where a backend listens.
@@ -114,6 +125,10 @@ pub enum Endpoint {
         api_key: Option<Secret>,
         /// Further headers.
         extra_headers: BTreeMap<String, Template>,
+        /// The API that it speaks: the model's, unless it names its own (*extension*).
+        api: ApiFormat,
+        /// The way to it.
+        access: Box<Access>,
     },
     /// A model of the local store, run in this process (`type: local`, our extension; `model` names the store entry).
     Local {

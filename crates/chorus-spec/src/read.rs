@@ -5,15 +5,19 @@
 //!
 //! **Invariant:** a `Spec` is handed out only when no reader reported an error, so what fails at start fails here.
 
+mod access;
 mod algorithms;
 mod budgets;
 mod contract;
 mod cursor;
 mod decisions;
+mod deployment;
 mod document;
 mod envelope;
+mod flow_state;
 mod globals;
 mod guard;
+mod iterations;
 mod knowledge;
 mod learned;
 mod loopers;
@@ -22,8 +26,10 @@ mod names;
 pub(crate) mod nearest;
 mod order;
 mod outputs;
+mod parameters;
 mod patterns;
 mod plugins;
+mod poll;
 mod projections;
 mod prototypes;
 mod providers;
@@ -31,6 +37,8 @@ mod quantity;
 mod recipes;
 pub(crate) mod report;
 mod rules;
+mod selection;
+mod selectors;
 mod signals;
 mod textual;
 mod workflows;
@@ -44,6 +52,7 @@ use report::Report;
 
 pub use document::{Document, MASK};
 pub use knowledge::built_in_knowledge;
+pub use parameters::{documented_loopers, looper_parameters};
 
 /// The version that is read.
 const VERSION: &str = "v0.3";
@@ -98,6 +107,7 @@ fn spec(root: &Cursor<'_>, digest: Digest) -> Spec {
         refused: &declared.refused,
         reserved: &reserved,
         has_default: declared.default_model.is_some(),
+        selection: &global.selection,
     };
     let recipes = recipes::read(root, globals::strategy(root), &answerers, &global.knowledge_bases);
     Spec {

@@ -6,7 +6,7 @@ mod learned;
 mod textual;
 
 pub use envelope::{EventSignal, MetadataPredicate, MetadataSignal};
-pub use guard::{AuthzSignal, JailbreakMethod, JailbreakSignal, PiiSignal, RoleSubject};
+pub use guard::{AuthzSignal, JailbreakMethod, JailbreakSignal, PII_TYPES, PiiSignal, RoleSubject};
 pub use learned::{
     Aggregation, ClassifierKind, ClassifierSignal, ComplexitySignal, DomainSignal, EmbeddingSignal,
     FactCheckSignal, KbMatch, KbSignal, KbTarget, MMLU_CATEGORIES, ModalitySignal, ModelScore,

@@ -1,8 +1,9 @@
 //! The whole of a checked configuration.
 
 use crate::{
-    Decision, Digest, Endpoint, KnowledgeBase, LooperKind, Model, ModelId, Place, Plugin, Projections,
-    PrototypeScoring, ReasoningFamily, Signal, Strategy,
+    Decision, Digest, Endpoint, FlowState, FlowStore, KnowledgeBase, LooperKind, ManagementAuth, Model,
+    ModelId, Place, Plugin, Projections, PrototypeScoring, RateRule, ReasoningFamily, SelectionSettings,
+    SessionSettings, Signal, Strategy,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -55,12 +56,18 @@ impl Spec {
             }
         };
         for backend in self.models.values().flat_map(|model| &model.backends) {
-            if let Endpoint::Http { base_url, api_key, extra_headers, .. } = &backend.endpoint {
+            if let Endpoint::Http { base_url, api_key, extra_headers, access, .. } = &backend.endpoint {
                 note(base_url.variables(), false);
+                access.proxy.iter().for_each(|proxy| note(proxy.variables(), true));
                 extra_headers.values().for_each(|value| note(value.variables(), false));
                 api_key.iter().for_each(|key| note(key.variables(), true));
             }
         }
+        if let FlowStore::Redis(redis) = &self.global.flow_state.store {
+            redis.password.iter().for_each(|password| note(password.variables(), true));
+        }
+        let tokens = self.global.management_auth.iter().flat_map(|auth| &auth.tokens);
+        tokens.for_each(|(token, _)| note(token.variables(), true));
         for plugin in self.recipes.iter().flat_map(|r| &r.decisions).flat_map(|d| &d.plugins) {
             if let Plugin::HeaderMutation(it) = plugin {
                 it.add.iter().chain(&it.update).for_each(|(_, value)| note(value.variables(), false));
@@ -93,6 +100,9 @@ pub struct Listener {
     /// Longest time of one request.
     pub timeout: Option<Duration>,
 }
+
+/// The name of the recipe whose routing stands at the root of a file.
+pub const DEFAULT_RECIPE: &str = "default";
 
 /// One routing policy.
 #[derive(Debug, Default, Clone)]
@@ -133,6 +143,8 @@ pub struct Global {
     pub remom_names: Vec<String>,
     /// Names that lead to Workflows decisions only (`vllm-sr/flow` unless configured).
     pub flow_names: Vec<String>,
+    /// Where runs wait that have handed tool calls to the client.
+    pub flow_state: FlowState,
     /// Whether `GET /v1/models` lists concrete models too.
     pub include_config_models_in_list: bool,
     /// Longest time of one looper call (`integrations.looper.timeout_seconds`).
@@ -161,12 +173,20 @@ pub struct Global {
     pub knowledge_bases: Vec<KnowledgeBase>,
     /// Which encoder learned signals share (`embedding_config.model_type`, as written); `None` is the default one.
     pub encoder: Option<String>,
+    /// What selectors of decisions fall back on.
+    pub selection: SelectionSettings,
+    /// When a running conversation keeps its model.
+    pub sessions: SessionSettings,
     /// Who a caller is.
     pub identity: Identity,
     /// Where the management plane listens.
     pub management_address: String,
     /// Its port.
     pub management_port: u16,
+    /// Who may use it; `None` is whoever reaches it.
+    pub management_auth: Option<ManagementAuth>,
+    /// How much callers may do.
+    pub rate_limits: Vec<RateRule>,
 }
 
 impl Global {
@@ -226,6 +246,7 @@ impl Default for Global {
             fusion_names: vec!["vllm-sr/fusion".to_owned(), "openrouter/fusion".to_owned()],
             remom_names: vec!["vllm-sr/remom".to_owned()],
             flow_names: vec!["vllm-sr/flow".to_owned()],
+            flow_state: FlowState::default(),
             include_config_models_in_list: false,
             looper_timeout: Duration::from_secs(1200),
             embedding_prototypes: PrototypeScoring::default(),
@@ -240,9 +261,13 @@ impl Default for Global {
             modality_method: ModalityMethod::default(),
             knowledge_bases: Vec::new(),
             encoder: None,
+            selection: SelectionSettings::default(),
+            sessions: SessionSettings::default(),
             identity: Identity::default(),
             management_address: "127.0.0.1".to_owned(),
             management_port: 8080,
+            management_auth: None,
+            rate_limits: Vec::new(),
         }
     }
 }

@@ -143,7 +143,7 @@ mod tests {
 
         let cloud = &spec.models[&ModelId::new("cloud")];
         assert_eq!((cloud.upstream_name.as_str(), cloud.backends[0].name.as_str()), ("cloud", "primary"));
-        let Endpoint::Http { base_url, chat_path, auth_header, auth_prefix, api_key, extra_headers } =
+        let Endpoint::Http { base_url, chat_path, auth_header, auth_prefix, api_key, extra_headers, .. } =
             &cloud.backends[0].endpoint
         else {
             panic!("a base URL is HTTP");
@@ -312,6 +312,19 @@ mod tests {
         let checked = decision(keys);
         let spec = checked.spec.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
         spec.recipes[0].decisions[0].clone()
+    }
+
+    #[test]
+    fn what_loops_put_out_are_candidates_too_each_once() {
+        let it = read_decision(
+            "candidateIterations: [\
+             { variable: c, source: decision.candidates, outputs: [{ type: model, value: c }] }, \
+             { variable: v, source: models, outputs: [{ type: model, value: v }], models: [\
+               { model: m }, { model: m, lora_name: law, use_reasoning: true }, { model: m, lora_name: law }] }]",
+        );
+        let refs: Vec<_> = it.model_refs.iter().map(|r| (r.model.as_str(), r.lora_name.as_deref())).collect();
+        assert_eq!(refs, [("m", None), ("m", Some("law"))]);
+        assert_eq!(it.model_refs[1].use_reasoning, Some(true));
     }
 
     #[test]

@@ -357,3 +357,113 @@ fn a_cascade_of_one_is_refused() {
         assert!(said.iter().any(|it| it.message.contains("at least two `modelRefs`")), "{said:?}");
     }
 }
+
+#[test]
+fn g22_a_threshold_of_another_scale_is_refused() {
+    let told = said(
+        "{ type: confidence, confidence: { confidence_method: self_verify, threshold: 0.8, threshold_kind: avg_logprob } }",
+    );
+    let [(severity, code, message)] = told.as_slice() else { panic!("{told:?}") };
+    assert_eq!((*severity, *code), (Severity::Error, "bad-value"));
+    assert!(message.contains("`avg_logprob`") && message.contains("`self_verify`"), "{message}");
+    let bound = "{ type: confidence, confidence: { confidence_method: margin, threshold_kind: margin } }";
+    assert!(matches!(algorithm(bound), Algorithm::Confidence(_)));
+}
+
+#[test]
+fn every_key_of_poll_is_read() {
+    let Algorithm::Poll(it) = algorithm(
+        "{ type: poll, poll: { alternatives: 10, step_timeout_seconds: 3, on_error: fail, budget: { max_calls: 2 },
+           steps: [{ models: [m], accept: 0.8, hopeless: 0.1 }, { models: [n], weights: { m: 0.5, n: [1, 2, 3] } }] } }",
+    ) else {
+        panic!("poll")
+    };
+    assert_eq!(
+        (it.alternatives, it.step_timeout, it.on_error),
+        (10, Some(Duration::from_secs(3)), OnError::Fail)
+    );
+    assert_eq!(it.budget.max_calls, Some(2));
+    assert_eq!((it.steps[0].accept, it.steps[0].hopeless), (Some(0.8), Some(0.1)));
+    assert_eq!(it.steps[1].weights, [(ModelId::new("m"), [0.5; 3]), (ModelId::new("n"), [1.0, 2.0, 3.0])]);
+    assert!(matches!(algorithm("{ type: poll }"), Algorithm::Poll(it) if it.steps.is_empty()));
+}
+
+#[test]
+fn what_is_wrong_in_a_poll_is_said() {
+    for (poll, text) in [
+        ("steps: [{ models: [other] }]", "`other` is not one of the decision's candidates"),
+        ("steps: [{ models: [m] }, { models: [m] }]", "`m` is asked twice"),
+        ("steps: [{ models: [] }]", "asks nobody"),
+        ("steps: [{ accept: 0.5 }]", "`models` is missing"),
+        ("steps: [{ models: [m], accept: 0.5, hopeless: 0.6 }]", "must be below `accept`"),
+        ("steps: [{ models: [m], weights: { m: [1, 2] } }]", "one number, or three"),
+        ("steps: [{ models: [m], weights: { m: 1000 } }]", "out of range"),
+        ("steps: [{ models: [m], weights: { n: 1 } }]", "has not been asked by then"),
+        ("alternatives: 1", "`alternatives` is 1"),
+    ] {
+        let told = said(&format!("{{ type: poll, poll: {{ {poll} }} }}"));
+        assert!(told.iter().any(|(_, _, message)| message.contains(text)), "{poll}: {told:?}");
+    }
+}
+
+#[test]
+fn a_trained_rule_must_be_named_where_it_measures() {
+    for algorithm in [
+        "{ type: confidence, confidence: { confidence_method: learned } }",
+        "{ type: ratings, ratings: { raters: scorer, aggregate: best } }",
+        "{ type: ratings, ratings: { raters: verifier, aggregate: best } }",
+    ] {
+        let told = said(algorithm);
+        assert!(told.iter().any(|(_, code, _)| *code == "missing-key"), "{algorithm}: {told:?}");
+    }
+}
+
+/// The diagnostics of a file with that state of waiting workflows, and the state.
+fn waiting(state: &str) -> (Option<chorus_spec::FlowState>, Vec<(Severity, &'static str)>) {
+    let text = format!(
+        "{}global: {{ integrations: {{ looper: {{ flow: {{ state: {state} }} }} }} }}\n",
+        file("{ type: static }")
+    );
+    let checked = chorus_spec::read(&text);
+    let told = checked.diagnostics.iter().map(|it| (it.severity, it.code)).collect();
+    (checked.spec.map(|spec| spec.global.flow_state), told)
+}
+
+#[test]
+fn where_workflows_wait_is_read() {
+    use chorus_spec::{FlowRedis, FlowState, FlowStore, Secret};
+    assert_eq!(waiting("{}"), (Some(FlowState::default()), vec![]));
+    let (state, told) = waiting("{ store_backend: file, ttl_seconds: 60, file: { directory: ./waiting } }");
+    assert!(told.is_empty(), "{told:?}");
+    let state = state.expect("a state");
+    assert_eq!(state.ttl, Duration::from_secs(60));
+    assert_eq!(state.store, FlowStore::File { directory: "./waiting".to_owned() });
+    let (state, told) = waiting(
+        "{ store_backend: redis, redis: { address: 'cache:7000', db: 2, password: '${SECRET}', use_tls: true,
+           tls_skip_verify: true, max_retries: 1, pool_size: 4, key_prefix: 'x:' } }",
+    );
+    assert!(told.is_empty(), "{told:?}");
+    let want = FlowRedis {
+        address: "cache:7000".to_owned(),
+        database: 2,
+        password: Some(Secret::new("${SECRET}")),
+        tls: true,
+        tls_any_certificate: true,
+        retries: 1,
+        key_prefix: "x:".to_owned(),
+    };
+    assert_eq!(state.expect("a state").store, FlowStore::Redis(Box::new(want)));
+}
+
+#[test]
+fn what_is_wrong_in_where_workflows_wait_is_said() {
+    for (state, want) in [
+        ("{ store_backend: file }", (Severity::Error, "missing-key")),
+        ("{ store_backend: redis, redis: { address: 'redis://u:p@host' } }", (Severity::Error, "bad-value")),
+        ("{ store_backend: redis, redis: { password: hunter2 } }", (Severity::Warning, "literal-secret")),
+        ("{ store_backend: memory, file: { directory: x } }", (Severity::Warning, "unused")),
+        ("{ store_backend: disk }", (Severity::Error, "bad-value")),
+    ] {
+        assert_eq!(waiting(state).1, [want], "{state}");
+    }
+}

@@ -77,6 +77,18 @@ pub struct RunRecord {
     pub models: Vec<String>,
     /// Digest of the configuration that was served.
     pub spec_digest: String,
+    /// Identity of the bundle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<String>,
+    /// Digest of the binding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub binding: Option<String>,
+    /// Digest of the lock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lock: Option<String>,
+    /// The operating point that the request named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operating_point: Option<String>,
     /// Whether the client asked for a stream.
     pub streaming: bool,
     /// How it ended.
@@ -121,6 +133,10 @@ impl Default for RunRecord {
             path: None,
             models: Vec::new(),
             spec_digest: String::new(),
+            bundle: None,
+            binding: None,
+            lock: None,
+            operating_point: None,
             streaming: false,
             status: RunStatus::Ok,
             error_code: None,
@@ -243,6 +259,9 @@ pub struct CallRecord {
     /// The backend's name within the model; never its address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
+    /// Why it was made, where it is not the first of its call: `retry: …`, `fallback: …`, `hedge`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
     /// How it ended.
     pub status: CallStatus,
     /// Tokens, reported or estimated.

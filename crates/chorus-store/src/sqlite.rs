@@ -175,7 +175,7 @@ fn tell(done: Done, outcome: Result<(), StoreFault>) {
 }
 
 /// Creates an empty file that only its owner can read. SQLite gives its side files the same permissions.
-fn create(path: &Path) -> std::io::Result<()> {
+pub(crate) fn create(path: &Path) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }

@@ -3,6 +3,8 @@
 //! It knows a state as a text, not what is in it. **Invariant:** a state is taken at most once, also when several
 //! threads or processes ask at the same time, and never after its time to live.
 
+mod redis;
+
 use chorus_collab::WorkflowStates;
 use chorus_collab::workflows::StateFault;
 use futures_util::FutureExt as _;
@@ -13,6 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
+
+pub use self::redis::{RedisPlace, RedisPlaceFault, RedisStates};
 
 /// How long a state waits where nobody says otherwise. Source: contract §2.6.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(1800);

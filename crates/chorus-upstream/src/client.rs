@@ -6,6 +6,8 @@
 
 use crate::body::{Body, Clock, chain};
 use crate::connect::{Connector, Life, connector};
+use crate::egress::Egress;
+use crate::seam::Sent;
 use crate::target::header;
 use crate::{Stage, Target, Timeouts, UpstreamFault};
 use bytes::Bytes;
@@ -17,10 +19,12 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::capture_connection;
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Most bytes of an answer's status line and headers that are held while the rest is missing.
 const MAX_HEAD_BYTES: usize = 64 << 10;
@@ -63,22 +67,27 @@ impl Default for ClientOptions {
 #[error("TLS cannot be set up: {0}")]
 pub struct TlsFault(#[from] rustls::Error);
 
-/// The client. Cloning shares the pool.
+/// The client. Cloning shares the pools.
 #[derive(Clone)]
 pub struct Upstream {
-    pooled: Client<Connector, Full<Bytes>>,
-    /// Never reuses: for the one retry, which must not meet a second dead connection.
-    fresh: Client<Connector, Full<Bytes>>,
+    options: ClientOptions,
+    usual: Pool,
+    /// Pools of other ways than the usual one, made on first use.
+    others: Arc<Mutex<BTreeMap<Arc<Egress>, Pool>>>,
     reconnects: Arc<AtomicU64>,
 }
 
-impl Upstream {
-    /// A client with its own pool.
-    ///
-    /// # Errors
-    /// [`TlsFault`].
-    pub fn new(options: &ClientOptions) -> Result<Self, TlsFault> {
-        let connector = connector()?;
+/// Connections that go one way.
+#[derive(Clone)]
+struct Pool {
+    pooled: Client<Connector, Full<Bytes>>,
+    /// Never reuses: for the one retry, which must not meet a second dead connection.
+    fresh: Client<Connector, Full<Bytes>>,
+}
+
+impl Pool {
+    fn open(options: &ClientOptions, egress: Option<&Egress>) -> Result<Self, rustls::Error> {
+        let connector = connector(egress)?;
         let client = |max_idle: usize| {
             Client::builder(TokioExecutor::new())
                 .pool_timer(TokioTimer::new())
@@ -87,9 +96,20 @@ impl Upstream {
                 .http1_max_buf_size(MAX_HEAD_BYTES)
                 .build(connector.clone())
         };
+        Ok(Self { pooled: client(options.max_idle_per_host), fresh: client(0) })
+    }
+}
+
+impl Upstream {
+    /// A client with its own pools.
+    ///
+    /// # Errors
+    /// [`TlsFault`].
+    pub fn new(options: &ClientOptions) -> Result<Self, TlsFault> {
         Ok(Self {
-            pooled: client(options.max_idle_per_host),
-            fresh: client(0),
+            options: *options,
+            usual: Pool::open(options, None)?,
+            others: Arc::default(),
             reconnects: Arc::new(AtomicU64::new(0)),
         })
     }
@@ -100,33 +120,70 @@ impl Upstream {
         self.reconnects.load(Ordering::Relaxed)
     }
 
+    /// The status that a `GET` at the target's address gives, within that time: for health checks.
+    ///
+    /// # Errors
+    /// [`UpstreamFault`] when there is no answer.
+    pub async fn probe(&self, target: &Target, limit: Duration) -> Result<u16, UpstreamFault> {
+        let clock = Clock::start(&Timeouts { total: limit, ..Timeouts::default() });
+        let mut request = Request::new(Full::default());
+        *request.uri_mut() = target.uri.clone();
+        *request.headers_mut() = request_headers(target, &[], "*/*")?;
+        let answer = attempt(&self.pool(target)?.fresh, request, clock).await.map_err(|lost| lost.fault)?;
+        Ok(answer.head.status.as_u16())
+    }
+
     /// Posts JSON; `Ok` when the status is 2xx.
     pub(crate) async fn post(
         &self,
         target: &Target,
-        body: Bytes,
+        sent: Sent,
         headers: &[(String, String)],
-        accept: &'static str,
         limits: &Timeouts,
     ) -> Result<Body, UpstreamFault> {
         let clock = Clock::start(limits);
-        let headers = request_headers(target, headers, accept)?;
+        let uri = match &sent.path {
+            Some(path) => target.uri_at(path).map_err(UpstreamFault::untranslatable)?,
+            None => target.uri.clone(),
+        };
+        let mut headers = request_headers(target, headers, sent.accept)?;
+        if let Some(signer) = &target.signer {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            for (name, value) in signer.headers("POST", &uri, &sent.body, now) {
+                let value = HeaderValue::try_from(value);
+                headers.insert(name, value.map_err(|_| UpstreamFault::Header { name: name.to_owned() })?);
+            }
+        }
+        let pool = self.pool(target)?;
         let ask = || {
-            let mut request = Request::new(Full::new(body.clone()));
+            let mut request = Request::new(Full::new(sent.body.clone()));
             *request.method_mut() = Method::POST;
-            *request.uri_mut() = target.uri.clone();
+            *request.uri_mut() = uri.clone();
             request.headers_mut().clone_from(&headers);
             request
         };
-        match attempt(&self.pooled, ask(), clock).await {
+        match attempt(&pool.pooled, ask(), clock).await {
             Err(Lost { died_idle: true, .. }) => {
                 self.reconnects.fetch_add(1, Ordering::Relaxed);
-                attempt(&self.fresh, ask(), clock).await.map_err(|lost| lost.fault)?
+                attempt(&pool.fresh, ask(), clock).await.map_err(|lost| lost.fault)?
             }
             outcome => outcome.map_err(|lost| lost.fault)?,
         }
         .accepted()
         .await
+    }
+
+    /// The connections that lead to a target.
+    fn pool(&self, target: &Target) -> Result<Cow<'_, Pool>, UpstreamFault> {
+        let Some(egress) = &target.egress else { return Ok(Cow::Borrowed(&self.usual)) };
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = others.get(egress) {
+            return Ok(Cow::Owned(pool.clone()));
+        }
+        let opened = Pool::open(&self.options, Some(egress));
+        let pool = opened.map_err(|fault| UpstreamFault::Connect { detail: fault.to_string() })?;
+        others.insert(Arc::clone(egress), pool.clone());
+        Ok(Cow::Owned(pool))
     }
 }
 

@@ -67,6 +67,12 @@ pub enum UpstreamFault {
         /// Its value.
         limit_bytes: usize,
     },
+    /// The request cannot be said in the backend's dialect.
+    #[error("the request cannot be said in the backend's dialect: {detail}")]
+    Untranslatable {
+        /// What it has no words for.
+        detail: String,
+    },
     /// The caller's header cannot be sent.
     #[error("the header `{name}` cannot be sent")]
     Header {
@@ -143,6 +149,9 @@ impl UpstreamFault {
             Self::TooLarge { bound, limit_bytes } => {
                 format!("the answer of the model's backend is longer than {limit_bytes} bytes ({bound})")
             }
+            Self::Untranslatable { .. } => {
+                "the request cannot be said in the dialect of the model's backend".to_owned()
+            }
             Self::Header { name } => format!("the header `{name}` cannot be sent to a model's backend"),
         }
     }
@@ -153,7 +162,7 @@ impl UpstreamFault {
         match self.status() {
             Some(400 | 413 | 415 | 422) => Blame::Client,
             Some(300..=399 | 401..=407 | 410) => Blame::Engine,
-            _ if matches!(self, Self::Header { .. }) => Blame::Client,
+            _ if matches!(self, Self::Header { .. } | Self::Untranslatable { .. }) => Blame::Client,
             _ => Blame::Upstream,
         }
     }
@@ -172,7 +181,10 @@ impl UpstreamFault {
                 Some(_) => Retry::Other,
             },
             Self::Connect { .. } | Self::Transport { .. } | Self::Truncated { .. } => Retry::Same,
-            Self::Timeout { .. } | Self::Malformed { .. } | Self::TooLarge { .. } => Retry::Other,
+            Self::Timeout { .. }
+            | Self::Malformed { .. }
+            | Self::TooLarge { .. }
+            | Self::Untranslatable { .. } => Retry::Other,
         }
     }
 
@@ -207,6 +219,7 @@ impl UpstreamFault {
             Self::InBand { .. } => "upstream_error",
             Self::Malformed { .. } => "upstream_malformed",
             Self::TooLarge { .. } => "upstream_too_large",
+            Self::Untranslatable { .. } => "untranslatable",
             Self::Header { .. } => "header_not_sendable",
         }
     }
@@ -219,6 +232,10 @@ impl UpstreamFault {
 
     pub(crate) fn malformed(detail: impl std::fmt::Display) -> Self {
         Self::Malformed { detail: detail.to_string() }
+    }
+
+    pub(crate) fn untranslatable(detail: impl std::fmt::Display) -> Self {
+        Self::Untranslatable { detail: detail.to_string() }
     }
 
     pub(crate) fn truncated(detail: impl std::fmt::Display) -> Self {

@@ -2,6 +2,7 @@
 
 use crate::client::Upstream;
 use crate::fault::UpstreamFault;
+use crate::seam::Sent;
 use crate::target::{Target, Timeouts};
 use bytes::Bytes;
 
@@ -16,7 +17,8 @@ impl Upstream {
         body: Bytes,
         limits: &Timeouts,
     ) -> Result<serde_json::Value, UpstreamFault> {
-        let answer = self.post(target, body, &[], "application/json", limits).await?.collect().await?;
+        let sent = Sent { body, path: None, accept: "application/json" };
+        let answer = self.post(target, sent, &[], limits).await?.collect().await?;
         serde_json::from_slice(&answer).map_err(UpstreamFault::malformed)
     }
 }

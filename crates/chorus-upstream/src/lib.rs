@@ -6,16 +6,37 @@
 //! **Invariant:** an answer is `Ok` only if the backend said that it was whole: a stream that stops without `[DONE]`
 //! or a finish reason is a [`UpstreamFault::Truncated`], never a short answer.
 
+pub mod answer;
+mod anthropic;
+mod azure;
+mod bedrock;
 mod body;
 pub mod client;
 mod connect;
+pub mod credential;
+pub mod dialect;
+pub mod egress;
+mod eventstream;
 pub mod fault;
+mod gemini;
 mod json;
-pub mod openai;
+mod openai;
+mod path;
+pub mod quirks;
+pub mod reliability;
 mod reshape;
+mod seam;
+mod sigv4;
+mod spoken;
 pub mod target;
+mod turns;
 
+pub use answer::ChunkStream;
 pub use client::{ClientOptions, TlsFault, Upstream};
+pub use credential::{Credential, CredentialFault};
+pub use dialect::Dialect;
+pub use egress::{Egress, EgressFault};
 pub use fault::{Blame, Retry, Stage, UpstreamFault};
-pub use openai::ChunkStream;
+pub use quirks::Quirks;
+pub use sigv4::AwsKeys;
 pub use target::{Secret, Target, TargetBuilder, TargetFault, Timeouts};

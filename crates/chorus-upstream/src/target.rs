@@ -3,8 +3,14 @@
 //! A target knows nothing of a caller's headers. Its credential cannot be printed: [`Secret`] shows `***`, and the
 //! header that carries it is marked sensitive.
 
+use crate::anthropic;
+use crate::dialect::Dialect;
+use crate::egress::Egress;
+use crate::quirks::Quirks;
+use crate::sigv4::{AwsKeys, Signer};
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use http::uri::{PathAndQuery, Scheme, Uri};
+use http::uri::{Authority, PathAndQuery, Scheme, Uri};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A credential. It prints as `***`.
@@ -16,6 +22,14 @@ impl Secret {
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self(text.trim().to_owned())
+    }
+}
+
+impl Secret {
+    /// The same credential as a pair of AWS keys, where it is one.
+    #[must_use]
+    pub fn aws_keys(&self) -> Option<AwsKeys> {
+        AwsKeys::parse(&self.0)
     }
 }
 
@@ -76,8 +90,62 @@ pub enum TargetFault {
 /// A place to call: resolved, checked, cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Target {
+    base: Base,
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
+    pub(crate) dialect: Dialect,
+    pub(crate) quirks: Quirks,
+    pub(crate) egress: Option<Arc<Egress>>,
+    pub(crate) signer: Option<Arc<Signer>>,
+}
+
+/// What every path of one backend stands below.
+#[derive(Debug, Clone)]
+struct Base {
+    scheme: Scheme,
+    authority: Authority,
+    prefix: String,
+    queries: Vec<String>,
+}
+
+impl Base {
+    fn read(url: &str) -> Result<Self, TargetFault> {
+        let base: Uri = url.trim().parse().map_err(|_| TargetFault::Url)?;
+        let (Some(scheme), Some(authority)) = (base.scheme(), base.authority()) else {
+            return Err(TargetFault::Url);
+        };
+        if (*scheme != Scheme::HTTP && *scheme != Scheme::HTTPS) || authority.host().is_empty() {
+            return Err(TargetFault::Url);
+        }
+        if authority.as_str().contains('@') {
+            return Err(TargetFault::UserInfo);
+        }
+        Ok(Self {
+            scheme: scheme.clone(),
+            authority: authority.clone(),
+            prefix: base.path().trim_end_matches('/').to_owned(),
+            queries: base.query().map(str::to_owned).into_iter().collect(),
+        })
+    }
+
+    /// The address of a path, which may have a query of its own.
+    fn at(&self, path: &str) -> Result<Uri, TargetFault> {
+        if !path.starts_with('/') {
+            return Err(TargetFault::Path);
+        }
+        let mut path = format!("{}{path}", self.prefix);
+        for query in &self.queries {
+            path.push(if path.contains('?') { '&' } else { '?' });
+            path.push_str(query);
+        }
+        let path: PathAndQuery = path.parse().map_err(|_| TargetFault::Path)?;
+        Uri::builder()
+            .scheme(self.scheme.clone())
+            .authority(self.authority.clone())
+            .path_and_query(path)
+            .build()
+            .map_err(|_| TargetFault::Url)
+    }
 }
 
 impl Target {
@@ -89,14 +157,31 @@ impl Target {
             api_version: None,
             auth: None,
             headers: Vec::new(),
+            dialect: Dialect::OpenAi,
+            quirks: Quirks::default(),
+            egress: None,
+            signer: None,
         }
+    }
+
+    /// The same host at another path, whatever path its base URL has.
+    ///
+    /// # Errors
+    /// [`TargetFault::Path`].
+    pub fn at_host(&self, path: &str) -> Result<Self, TargetFault> {
+        let root = Base { prefix: String::new(), queries: Vec::new(), ..self.base.clone() };
+        Ok(Self { uri: root.at(path)?, ..self.clone() })
+    }
+
+    pub(crate) fn uri_at(&self, path: &str) -> Result<Uri, TargetFault> {
+        self.base.at(path)
     }
 
     /// Scheme, host and port, for logs and for keying health by place.
     #[must_use]
     pub fn origin(&self) -> String {
         let scheme = self.uri.scheme_str().unwrap_or_default();
-        let authority = self.uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
+        let authority = self.uri.authority().map(Authority::as_str).unwrap_or_default();
         format!("{scheme}://{authority}")
     }
 }
@@ -110,6 +195,10 @@ pub struct TargetBuilder {
     api_version: Option<String>,
     auth: Option<(String, String, Secret)>,
     headers: Vec<(String, String)>,
+    dialect: Dialect,
+    quirks: Quirks,
+    egress: Option<Arc<Egress>>,
+    signer: Option<Arc<Signer>>,
 }
 
 impl TargetBuilder {
@@ -142,13 +231,49 @@ impl TargetBuilder {
         self
     }
 
+    /// The API that it speaks (default: OpenAI's).
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
+    /// What it cannot read of its API.
+    pub fn quirks(mut self, quirks: Quirks) -> Self {
+        self.quirks = quirks;
+        self
+    }
+
+    /// Signs every request with these keys, for Bedrock in that region.
+    pub fn signed(mut self, keys: AwsKeys, region: &str) -> Self {
+        self.signer = Some(Arc::new(Signer { keys, region: region.to_owned(), service: "bedrock" }));
+        self
+    }
+
+    /// The way to it, where that is not the usual one.
+    pub fn egress(mut self, egress: Option<Arc<Egress>>) -> Self {
+        self.egress = egress;
+        self
+    }
+
+    /// Anthropic's clients write the base without the API's version, others with it: it is not said twice.
+    fn path(&self) -> &str {
+        let has_version = self.base_url.trim_end_matches('/').ends_with("/v1");
+        let rest = self.chat_path.strip_prefix("/v1").filter(|_| has_version);
+        rest.filter(|_| self.dialect == Dialect::Anthropic).unwrap_or(&self.chat_path)
+    }
+
     /// Checks and resolves.
     ///
     /// # Errors
     /// [`TargetFault`].
     pub fn build(self) -> Result<Target, TargetFault> {
-        let uri = self.uri()?;
+        let mut base = Base::read(&self.base_url)?;
+        base.queries.extend(self.api_version.as_ref().map(|version| format!("api-version={version}")));
+        let uri = base.at(self.path())?;
         let mut headers = HeaderMap::new();
+        if self.dialect == Dialect::Anthropic {
+            headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
+        }
         for (name, value) in &self.headers {
             let (name, mut value) = header(name, value)?;
             value.set_sensitive(true);
@@ -160,36 +285,8 @@ impl TargetBuilder {
             value.set_sensitive(true);
             headers.insert(name, value);
         }
-        Ok(Target { uri, headers })
-    }
-
-    fn uri(&self) -> Result<Uri, TargetFault> {
-        let base: Uri = self.base_url.trim().parse().map_err(|_| TargetFault::Url)?;
-        let (Some(scheme), Some(authority)) = (base.scheme(), base.authority()) else {
-            return Err(TargetFault::Url);
-        };
-        if (*scheme != Scheme::HTTP && *scheme != Scheme::HTTPS) || authority.host().is_empty() {
-            return Err(TargetFault::Url);
-        }
-        if authority.as_str().contains('@') {
-            return Err(TargetFault::UserInfo);
-        }
-        if !self.chat_path.starts_with('/') {
-            return Err(TargetFault::Path);
-        }
-        let mut path = format!("{}{}", base.path().trim_end_matches('/'), self.chat_path);
-        let version = self.api_version.as_ref().map(|version| format!("api-version={version}"));
-        for query in base.query().map(str::to_owned).into_iter().chain(version) {
-            path.push(if path.contains('?') { '&' } else { '?' });
-            path.push_str(&query);
-        }
-        let path: PathAndQuery = path.parse().map_err(|_| TargetFault::Path)?;
-        Uri::builder()
-            .scheme(scheme.clone())
-            .authority(authority.clone())
-            .path_and_query(path)
-            .build()
-            .map_err(|_| TargetFault::Url)
+        let Self { dialect, quirks, egress, signer, .. } = self;
+        Ok(Target { base, uri, headers, dialect, quirks, egress, signer })
     }
 }
 

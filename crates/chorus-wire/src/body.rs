@@ -186,3 +186,13 @@ pub(crate) fn is_null(raw: &RawValue) -> bool {
 pub(crate) fn share(raw: &RawValue) -> Raw {
     raw.to_owned().into()
 }
+
+/// An object of those fields.
+pub(crate) fn object<const N: usize>(fields: [(&str, Raw); N]) -> RawObject {
+    RawObject { fields: fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect() }
+}
+
+/// A string as JSON text.
+pub(crate) fn quoted(text: &str) -> Raw {
+    raw_or_null(text)
+}

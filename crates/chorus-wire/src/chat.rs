@@ -31,6 +31,8 @@ pub struct ChatRequest {
     model: String,
     messages: Arc<[Message]>,
     body: RawObject,
+    /// Whether it may hold what only an Anthropic backend understands.
+    extras: bool,
 }
 
 impl ChatRequest {
@@ -41,17 +43,25 @@ impl ChatRequest {
     /// # Errors
     /// The first [`RequestFault`].
     pub fn parse(bytes: &[u8], limits: &RequestLimits) -> Result<Self, RequestFault> {
-        let body = RawObject::parse(bytes)?;
+        Self::of(RawObject::parse(bytes)?, limits)
+    }
+
+    /// [`parse`](Self::parse) of a body that has been read.
+    ///
+    /// # Errors
+    /// The first [`RequestFault`].
+    pub fn of(body: RawObject, limits: &RequestLimits) -> Result<Self, RequestFault> {
         let model = read_model(&body)?;
         let messages = read_messages(&body, limits)?;
         parameters::check(&body)?;
-        Ok(Self { model, messages, body })
+        Ok(Self { model, messages, body, extras: false })
     }
 
     /// A request of our own.
     #[must_use]
     pub fn new(model: &str, messages: Vec<Message>) -> Self {
-        let mut request = Self { model: String::new(), messages: Arc::from([]), body: RawObject::default() };
+        let mut request =
+            Self { model: String::new(), messages: Arc::from([]), body: RawObject::default(), extras: false };
         request.set_model(model);
         request.set_messages(messages);
         request
@@ -157,6 +167,17 @@ impl ChatRequest {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.body.to_bytes()
+    }
+
+    /// Whether it may hold what only an Anthropic backend understands ([`crate::anthropic::extras`]).
+    #[must_use]
+    pub fn has_extras(&self) -> bool {
+        self.extras
+    }
+
+    /// Says whether it may.
+    pub(crate) fn mark_extras(&mut self, extras: bool) {
+        self.extras = extras;
     }
 
     fn stream_options(&self) -> RawObject {

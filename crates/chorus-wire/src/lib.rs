@@ -6,6 +6,7 @@
 //!
 //! **Invariant:** a request that nobody edited is written back byte for byte the JSON values it came with.
 
+pub mod anthropic;
 pub mod assemble;
 pub mod body;
 pub mod chat;
@@ -15,11 +16,13 @@ pub mod error;
 pub mod fault;
 pub mod finish;
 pub mod identity;
+pub mod loss;
 pub mod message;
 pub mod models;
 mod parameters;
 pub mod repair;
 pub mod reply;
+pub mod responses;
 pub mod sse;
 pub mod tokens;
 pub mod tool;
@@ -31,6 +34,7 @@ pub use chunk::{Chunk, ChunkChoice};
 pub use error::ErrorBody;
 pub use fault::RequestFault;
 pub use identity::StreamIdentity;
+pub use loss::Losses;
 pub use message::{Message, Role};
 pub use models::{ModelCard, ModelList};
 pub use repair::StreamRepair;

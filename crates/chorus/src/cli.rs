@@ -3,8 +3,13 @@
 use chorus_infer::encoder::DEFAULT_ENCODER;
 use chorus_spec::BudgetSettings;
 mod bundle;
+mod keys;
+mod spending;
 
-pub(crate) use bundle::Artifact;
+pub(crate) use keys::Keys;
+pub(crate) use spending::Spending;
+
+pub(crate) use bundle::{Artifact, Bound, LockFlags, PlaceFlags, Remote, Sign, Statement};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::IpAddr;
@@ -38,6 +43,8 @@ Examples:
 pub(crate) enum Command {
     /// Serve a configuration (or the built-in one) over HTTP.
     Serve(Serve),
+    /// Serve as `serve` does, and answer the external processing of a gateway that is Envoy.
+    ExtProc(ExtProc),
     /// Ask one question without a server; the answer streams to the terminal.
     Ask(Ask),
     /// Say which decision a question reaches and why: signals, projections, every proof. No model is called.
@@ -56,6 +63,9 @@ pub(crate) enum Command {
     /// The records of past requests.
     #[command(subcommand)]
     Runs(Runs),
+    /// The API keys that mark requests.
+    #[command(subcommand)]
+    Keys(Keys),
     /// Offline work: training.
     #[command(subcommand)]
     Lab(Lab),
@@ -65,7 +75,7 @@ impl Command {
     /// What the log shows unless told: a server its answers, everything else only trouble.
     pub(crate) fn default_log(&self) -> &'static str {
         match self {
-            Self::Serve(_) => "warn,chorus_server=info",
+            Self::Serve(_) | Self::ExtProc(_) => "warn,chorus_server=info,chorus_engine::access=info",
             _ => "warn",
         }
     }
@@ -80,6 +90,9 @@ pub(crate) struct Source {
     /// Fetch no model; what is missing is an error.
     #[arg(long)]
     pub(crate) offline: bool,
+    /// For a policy (`.dsl`): the v0.3 configuration that holds what it does not say, such as providers.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) base: Option<PathBuf>,
     /// Where model files are kept (default: the user's cache directory).
     #[arg(long, env = "CHORUS_MODELS", value_name = "DIR")]
     pub(crate) models_dir: Option<PathBuf>,
@@ -94,7 +107,7 @@ pub(crate) struct Source {
 /// Flags of `serve`.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// A v0.3 configuration; without one, small local models are served.
+    /// A bundle, a v0.3 configuration, or a policy (`.dsl`) with its `--base`; without one, small local models are served.
     pub(crate) file: Option<PathBuf>,
     /// Address of the data plane. Anything but loopback exposes models to others, unauthenticated.
     #[arg(long, default_value = "127.0.0.1")]
@@ -114,11 +127,34 @@ pub(crate) struct Serve {
     /// Seconds of silence after which a stream gets a comment line.
     #[arg(long, default_value_t = 5, value_name = "SECONDS")]
     pub(crate) keepalive: u64,
+    /// Answer nobody at the data plane without an API key (see `chorus keys`).
+    #[arg(long)]
+    pub(crate) require_keys: bool,
+    /// Where keys are kept (default: beside the run records).
+    #[arg(long, env = "CHORUS_KEYS", value_name = "FILE")]
+    pub(crate) keys_file: Option<PathBuf>,
     /// Do not watch the file; SIGHUP still loads it again.
     #[arg(long)]
     pub(crate) no_watch: bool,
     #[command(flatten)]
+    pub(crate) spending: Spending,
+    #[command(flatten)]
+    pub(crate) bound: Bound,
+    #[command(flatten)]
     pub(crate) source: Source,
+}
+
+/// Flags of `ext-proc`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "See docs/envoy.md for the filter's settings, and examples/envoy.yaml for a whole gateway."
+)]
+pub(crate) struct ExtProc {
+    #[command(flatten)]
+    pub(crate) serve: Serve,
+    /// Port of the gRPC service, on the address of the data plane (0 takes a free one).
+    #[arg(long, default_value_t = 50051, value_name = "PORT")]
+    pub(crate) grpc_port: u16,
 }
 
 /// Flags of `ask`.
@@ -129,7 +165,7 @@ pub(crate) struct Ask {
     /// The model name to ask: an auto name, a Fusion slug, an entrypoint or a concrete model.
     #[arg(long, short, default_value = "vllm-sr/auto")]
     pub(crate) model: String,
-    /// A v0.3 configuration; without one, small local models answer.
+    /// A v0.3 configuration, or a policy (`.dsl`) with its `--base`; without one, small local models answer.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Afterwards, show who said what, at what cost.
@@ -149,7 +185,7 @@ pub(crate) struct Ask {
 #[derive(Debug, Args)]
 #[command(override_usage = "chorus explain [OPTIONS] [FILE] <QUESTION>")]
 pub(crate) struct Explain {
-    /// `[FILE] QUESTION`: a v0.3 configuration (else the built-in one), and the question; `-` reads it from standard input.
+    /// `[FILE] QUESTION`: a v0.3 configuration or a policy (`.dsl`), else the built-in one, and the question; `-` reads it from standard input.
     #[arg(num_args = 1..=2, required = true, value_name = "[FILE] QUESTION")]
     pub(crate) words: Vec<String>,
     /// The model name to evaluate.
@@ -165,8 +201,11 @@ pub(crate) struct Explain {
 /// Flags of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// The configuration.
+    /// A v0.3 configuration, or a policy (`.dsl`).
     pub(crate) file: PathBuf,
+    /// For a policy: the v0.3 configuration that holds what it does not say, such as providers.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) base: Option<PathBuf>,
     /// Print one JSON document instead of text.
     #[arg(long)]
     pub(crate) json: bool,
@@ -215,9 +254,6 @@ pub(crate) enum Policy {
     Test {
         /// The policy (`.dsl`).
         file: PathBuf,
-        /// A v0.3 configuration that holds what a policy does not say.
-        #[arg(long, value_name = "FILE")]
-        base: Option<PathBuf>,
         #[command(flatten)]
         source: Source,
     },
@@ -385,6 +421,24 @@ pub(crate) enum Lab {
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
+    /// Train a selector on graded answers, measure it, and write it with its card.
+    TrainSelector {
+        /// Which one.
+        #[arg(value_enum)]
+        kind: Selector,
+        /// Folder with the datasets.
+        #[arg(long, value_name = "DIR", default_value = "../shared/data")]
+        data: PathBuf,
+        /// Where the artifact and its card are written.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Whose vectors it is learnt on.
+        #[arg(long, value_name = "NAME", default_value = chorus_infer::encoder::DEFAULT_ENCODER)]
+        encoder: String,
+        /// Folder of the model store.
+        #[arg(long, value_name = "DIR")]
+        models_dir: Option<PathBuf>,
+    },
     /// Train the head that tells attempts to take over the model, and write it with its card.
     TrainInjection {
         /// Folder with the datasets.
@@ -427,6 +481,21 @@ pub(crate) enum Lab {
         #[arg(long, value_name = "DIR", default_value = "../shared/data")]
         data: PathBuf,
     },
+}
+
+/// The selectors that can be trained.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Selector {
+    /// Nearest neighbours.
+    Knn,
+    /// Clusters.
+    Kmeans,
+    /// Support vector machines.
+    Svm,
+    /// A small network.
+    Mlp,
+    /// Ratings from comparisons.
+    Elo,
 }
 
 /// The heads that can be trained.

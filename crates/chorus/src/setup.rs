@@ -1,6 +1,7 @@
 //! From a command line to an engine: the configuration, the models it needs, the record store.
 
 use crate::cli::Source;
+use crate::policy_file::Policy;
 use crate::pull_progress::PullProgress;
 use crate::terminal::note;
 use anyhow::{Context, bail};
@@ -10,8 +11,8 @@ use chorus_infer::encoder::Keeping;
 use chorus_infer::generator::GeneratorOptions;
 use chorus_infer::store::{Catalog, ModelKind, ModelStore};
 use chorus_signals::Folders;
-use chorus_spec::{Endpoint, Severity, Spec};
-use chorus_store::SqliteRunStore;
+use chorus_spec::{Endpoint, Spec};
+use chorus_store::{ResponseLimits, SqliteResponses, SqliteRunStore};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,9 +53,27 @@ pub(crate) fn existing_records(file: Option<PathBuf>) -> anyhow::Result<SqliteRu
     Ok(SqliteRunStore::open(&path)?)
 }
 
+/// The store of responses of the Responses door: a file beside the run records, of the same name.
+pub(crate) fn responses(file: Option<PathBuf>) -> anyhow::Result<SqliteResponses> {
+    let path = runs_file(file)?.with_extension("responses.sqlite");
+    Ok(SqliteResponses::open(&path, ResponseLimits::default())?)
+}
+
 /// Where versions of configurations are kept: beside the run records.
 pub(crate) fn versions_folder(file: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     Ok(runs_file(file)?.with_file_name("config-versions"))
+}
+
+/// Where API keys are kept: beside the run records.
+pub(crate) fn keys_file(file: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    let path = match file {
+        Some(path) => path,
+        None => runs_file(None)?.with_file_name("keys.sqlite"),
+    };
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    Ok(path)
 }
 
 fn runs_file(file: Option<PathBuf>) -> anyhow::Result<PathBuf> {
@@ -69,31 +88,20 @@ pub(crate) async fn spec(file: Option<&Path>, source: &Source) -> anyhow::Result
     Ok(spec_and_text(file, source).await?.0)
 }
 
-/// [`spec`], and the text that it was read from.
+/// [`spec`], and the v0.3 text that it was read from: of a policy, what it compiles to.
 pub(crate) async fn spec_and_text(file: Option<&Path>, source: &Source) -> anyhow::Result<(Spec, String)> {
     match file {
         Some(file) => {
-            let text =
-                std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-            Ok((checked(&file.display().to_string(), &text)?, text))
+            let policy = Policy::read(file, source.base.as_deref())?;
+            Ok((policy.spec()?.clone(), policy.yaml))
         }
+        None if source.base.is_some() => bail!("--base is for a policy (`.dsl`), and none is named"),
         None => {
             let text = builtin(source).await?;
             let spec = chorus_spec::read(text).spec.context("the built-in configuration does not load")?;
             Ok((spec, text.to_owned()))
         }
     }
-}
-
-fn checked(name: &str, text: &str) -> anyhow::Result<Spec> {
-    let checked = chorus_spec::read(text);
-    let errors = checked.diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
-    for diagnostic in &checked.diagnostics {
-        if errors == 0 || diagnostic.severity == Severity::Error {
-            note(&diagnostic.render(name, text));
-        }
-    }
-    checked.spec.with_context(|| format!("{name} does not load: {errors} error(s), see above"))
 }
 
 async fn builtin(source: &Source) -> anyhow::Result<&'static str> {
@@ -112,10 +120,11 @@ async fn builtin(source: &Source) -> anyhow::Result<&'static str> {
     Ok(if third { TRIO } else { DUO })
 }
 
-/// Where files are looked for that the configuration names.
-pub(crate) fn folders(file: Option<&Path>, knowledge: Option<&Path>) -> Folders {
+/// Where files are looked for that the configuration names: from its folder upwards. A policy's base says where they
+/// are as well as the policy does, so a policy with a base is looked up beside the base.
+pub(crate) fn folders(file: Option<&Path>, base: Option<&Path>, knowledge: Option<&Path>) -> Folders {
     let absolute = |path: &Path| std::path::absolute(path).ok();
-    let config = file.and_then(absolute).and_then(|file| file.parent().map(Path::to_path_buf));
+    let config = base.or(file).and_then(absolute).and_then(|file| file.parent().map(Path::to_path_buf));
     Folders { config, knowledge: knowledge.and_then(absolute) }
 }
 

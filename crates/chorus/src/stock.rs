@@ -4,11 +4,11 @@
 
 use crate::cli::Source;
 use crate::setup;
-use chorus_engine::{Engine, Env, LocalModels, Options, Supply};
+use chorus_engine::{Artifact, Engine, Env, LocalModels, Options, Supply};
 use chorus_infer::TextEncoder;
 use chorus_infer::encoder::{DEFAULT_ENCODER, encoder_for};
 use chorus_signals::Extractor;
-use chorus_spec::Spec;
+use chorus_spec::{BudgetSettings, Spec};
 use chorus_store::RunStore;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -20,6 +20,7 @@ use tokio::sync::Mutex;
 pub(crate) struct Stock {
     file: Option<PathBuf>,
     source: Source,
+    budget: BudgetSettings,
     kept: Mutex<Kept>,
 }
 
@@ -33,13 +34,21 @@ struct Kept {
 impl Stock {
     /// An empty one, for configurations at that place.
     pub(crate) fn new(file: Option<&Path>, source: &Source) -> Self {
-        Self { file: file.map(Path::to_path_buf), source: source.clone(), kept: Mutex::default() }
+        let budget = BudgetSettings::default();
+        Self { file: file.map(Path::to_path_buf), source: source.clone(), budget, kept: Mutex::default() }
+    }
+
+    /// The same, where no request may spend more than that.
+    pub(crate) fn bounded_by(self, budget: BudgetSettings) -> Self {
+        Self { budget, ..self }
     }
 
     /// What a configuration needs, pulled and loaded where it is not here; its records go nowhere.
     pub(crate) async fn options(&self, spec: &Spec) -> anyhow::Result<Options> {
         let mut kept = self.kept.lock().await;
-        let encoder = if spec.recipes.iter().any(Extractor::needs_encoder) {
+        let encoder = if spec.recipes.iter().any(Extractor::needs_encoder)
+            || chorus_engine::loopers::needs_encoder(spec)
+        {
             let name = spec.global.encoder.as_deref().map_or(DEFAULT_ENCODER, encoder_for);
             let encoder = match kept.encoder.take().filter(|(loaded, _)| *loaded == name) {
                 Some((_, encoder)) => encoder,
@@ -65,8 +74,12 @@ impl Stock {
             encoder,
             local: Some(local),
             records: None,
-            limits: setup::limits(spec),
-            folders: setup::folders(self.file.as_deref(), self.source.knowledge.as_deref()),
+            limits: setup::limits(spec).lowered_by(&self.budget),
+            folders: setup::folders(
+                self.file.as_deref(),
+                self.source.base.as_deref(),
+                self.source.knowledge.as_deref(),
+            ),
         })
     }
 }
@@ -90,6 +103,13 @@ pub(crate) async fn engine_with(
 
 /// Makes an engine of a configuration and what it needs.
 pub(crate) async fn engine(spec: Spec, options: Options) -> anyhow::Result<Engine> {
+    engine_of(spec, options, Artifact::default()).await
+}
+
+/// Makes an engine of the configuration of an artifact.
+pub(crate) async fn engine_of(spec: Spec, options: Options, artifact: Artifact) -> anyhow::Result<Engine> {
     // Prototype banks are embedded here: seconds of work, not for the runtime's own threads.
-    Ok(tokio::task::spawn_blocking(move || Engine::new(spec, options)).await??)
+    let engine = tokio::task::spawn_blocking(move || Engine::of(spec, options, artifact)).await??;
+    engine.recall().await;
+    Ok(engine)
 }

@@ -135,3 +135,46 @@ fn verify_says_when_its_data_is_not_there() {
     assert_eq!(out.status.code(), Some(1));
     assert!(text(&out.stderr).contains("no recipes"), "{}", text(&out.stderr));
 }
+
+#[test]
+fn a_policy_is_checked_explained_and_served_as_it_is() {
+    let (policy, base) = (manual("helpdesk.dsl"), manual("helpdesk.base.yaml"));
+    let out = chorus(&["check", &policy, "--base", &base]);
+    assert!(
+        out.status.success() && text(&out.stdout).contains("helpdesk.dsl loads"),
+        "{}",
+        text(&out.stdout)
+    );
+    let explained = |words: &[&str]| {
+        let out = chorus(&[&["explain", "--offline", "--json"], words].concat());
+        serde_json::from_slice::<Value>(&out.stdout).unwrap_or_else(|_| Value::String(text(&out.stderr)))
+    };
+    let question = "I forgot my password";
+    let one = explained(&[&policy, question, "--base", &base]);
+    let folder = tempfile::tempdir().unwrap();
+    let whole = folder.path().join("whole.yaml").display().to_string();
+    assert!(chorus(&["policy", "compile", &policy, "--base", &base, "-o", &whole]).status.success());
+    assert_eq!(one["decision"], explained(&[&whole, question])["decision"], "{one}");
+    assert!(one["decision"].is_string(), "{one}");
+}
+
+#[test]
+fn a_policy_that_does_not_load_is_not_served_and_each_text_shows_its_own_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = file(folder.path(), "p.dsl", "ROUTE all {\n  MODEL \"nobody\"\n}\n");
+    let base = file(
+        folder.path(),
+        "base.yaml",
+        "version: v0.3\nproviders:\n  modls: []\n  models: [{ name: m, backend_refs: [{ endpoint: \"h:1\" }] }]\n",
+    );
+    let runs = folder.path().join("runs.sqlite").display().to_string();
+    let ports = ["--port", "0", "--management-port", "0", "--runs-file", &runs];
+    let out = chorus(&[&["serve", &policy, "--base", &base], &ports[..]].concat());
+    let said = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(said.contains("p.dsl:2:") && said.contains("base.yaml:3:"), "{said}");
+    let bare = chorus(&[&["serve", &policy], &ports[..]].concat());
+    assert!(text(&bare.stderr).contains("name a --base"), "{}", text(&bare.stderr));
+    let strange = chorus(&["explain", &base, "hello", "--base", &base]);
+    assert!(text(&strange.stderr).contains("--base is for a policy"), "{}", text(&strange.stderr));
+}

@@ -10,8 +10,8 @@ const ROWS: &[&[&str]] = &[
     &["chorus"],
     &["chorus-server", "chorus-lab"],
     &["chorus-engine"],
-    &["chorus-signals", "chorus-infer", "chorus-upstream", "chorus-store"],
-    &["chorus-policy", "chorus-collab", "chorus-bundle"],
+    &["chorus-signals", "chorus-infer", "chorus-upstream", "chorus-store", "chorus-registry"],
+    &["chorus-policy", "chorus-select", "chorus-collab", "chorus-bundle"],
     &["chorus-spec", "chorus-wire"],
 ];
 

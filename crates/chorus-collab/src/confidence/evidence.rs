@@ -36,6 +36,9 @@ pub enum NoEvidence {
     /// The question does not fit, however the answer is cut.
     #[error("the check does not fit the context window")]
     Overflow,
+    /// Nobody verifies.
+    #[error("nobody is there to verify it")]
+    NoVerifier,
     /// Nobody trained one for it.
     #[error("no scorer knows this model")]
     NoScorer,

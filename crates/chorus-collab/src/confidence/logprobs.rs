@@ -48,14 +48,14 @@ struct AlternativeWire {
 }
 
 /// Adds log-probabilities to a request; a client that wants more alternatives gets them.
-pub(super) fn ask_for(ask: &mut ChatRequest) {
+pub(crate) fn ask_for(ask: &mut ChatRequest) {
     let own = alternatives_asked(ask).unwrap_or_default();
     ask.set("logprobs", &true);
     ask.set("top_logprobs", &own.max(ALTERNATIVES));
 }
 
 /// Takes out of a reply what `ask`, the client's own request, did not ask for.
-pub(super) fn hide(ask: &ChatRequest, reply: &mut ChatReply) {
+pub(crate) fn hide(ask: &ChatRequest, reply: &mut ChatReply) {
     let asked = alternatives_asked(ask);
     let Ok(Some(mut choices)) = reply.body().read::<Vec<Value>>("choices") else {
         return;

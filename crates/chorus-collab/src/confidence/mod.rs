@@ -29,9 +29,10 @@ use held::Held;
 use plan::Next;
 
 pub use evidence::NoEvidence;
+pub(crate) use logprobs::{ask_for as ask_for_logprobs, hide as hide_logprobs};
 pub use plan::{ConfidencePlan, ConfidencePlanFault, MAX_SAMPLES, Measure};
 pub use rule::LogprobRule;
-pub use scorer::{Features, Logistic, LogisticScorer, Scorer};
+pub use scorer::{FEATURES, Features, Logistic, LogisticScorer, Scorer, ScorerFault};
 pub use trace::{Attempt, ConfidenceTrace, Stopped};
 pub use verifier::{Check, Verifier};
 

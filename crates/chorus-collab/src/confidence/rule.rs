@@ -34,7 +34,7 @@ pub enum LogprobRule {
 
 impl LogprobRule {
     /// The confidence in a reply, in 0..=1.
-    pub(super) fn confidence(
+    pub(crate) fn confidence(
         self,
         reply: &Reply,
         filter: TokenFilter,
@@ -51,7 +51,8 @@ impl LogprobRule {
             Self::Quantile(at) => Ok(normal(quantile(&sorted(&tokens), at))),
             Self::Learned => {
                 let scorer = scorer.ok_or(NoEvidence::NoScorer)?;
-                let features = Features::of(&sorted(&tokens));
+                let gaps: Option<Vec<f64>> = tokens.iter().map(|token| token.gap).collect();
+                let features = Features::of(&sorted(&tokens), gaps.map(mean));
                 let score = scorer.score(&reply.model, &features).filter(|score| !score.is_nan());
                 score.map(|score| score.clamp(0.0, 1.0)).ok_or(NoEvidence::NoScorer)
             }

@@ -7,13 +7,18 @@
 //! **Invariant:** what is written either fulfils the contract or is marked as a violation.
 
 mod choice;
+mod form;
 mod reference;
+mod schema;
 mod structured;
 
 use crate::salvage::split_thinking;
 use chorus_spec::{OutputContract, OutputKind, OutputSource};
 use serde::Serialize;
 use serde_json::Value;
+
+pub use form::Form;
+pub use schema::{FormatFault, JsonForm, MAX_SCHEMA_BYTES};
 
 /// What a model wrote.
 #[derive(Debug, Clone, Copy)]

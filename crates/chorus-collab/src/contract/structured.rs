@@ -9,6 +9,10 @@ use serde_json::{Map, Value};
 /// terminal agents.
 const TERMINAL_ACTION: [&str; 4] = ["analysis", "plan", "commands", "task_complete"];
 
+/// The form in words, for whoever is asked to keep to it.
+pub(super) const DESCRIPTION: &str = "one JSON object with `analysis` (text), `plan` (text), `commands` (a list of objects \
+     with `keystrokes` and, if need be, a number `duration`) and `task_complete` (true or false), without a code fence";
+
 /// The last object of a text that has the form once the contract's defaults are filled in; written in the contract's
 /// order of fields.
 pub(super) fn find(contract: &OutputContract, text: &str) -> Option<Found> {

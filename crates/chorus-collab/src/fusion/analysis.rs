@@ -4,7 +4,7 @@
 //! member's answer does not (case G10); counts and lengths are bounded.
 
 use crate::salvage;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Most findings of one kind.
@@ -17,7 +17,7 @@ const MAX_TEXT_CHARS: usize = 600;
 const MAX_RAW_CHARS: usize = 4000;
 
 /// What the judge said.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Analysis {
     /// The five lists.
@@ -27,7 +27,7 @@ pub enum Analysis {
 }
 
 /// The five lists of a comparison. Source: contract §2.5; structured items as `OpenRouter` returns them.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Findings {
     /// What the answers agree on.
     pub consensus: Vec<Finding>,
@@ -42,7 +42,7 @@ pub struct Findings {
 }
 
 /// A judge's text in which no analysis was found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unparsed {
     /// Always true. Source: contract Appendix B.
     pub parse_failed: bool,
@@ -51,7 +51,7 @@ pub struct Unparsed {
 }
 
 /// One item of a list, in the form in which the judge gave it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Finding {
     /// A plain sentence.
@@ -80,10 +80,10 @@ pub enum Finding {
 }
 
 /// One position.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stance {
     /// Whose; absent when the judge did not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// What it holds.
     pub stance: String,

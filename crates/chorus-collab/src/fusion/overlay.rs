@@ -3,7 +3,7 @@
 //! **Invariant:** an overlay changes one run and never the policy: it makes new settings.
 
 use super::fault::PlanFault;
-use chorus_spec::{FusionOverride, FusionSettings, ModelId, OnError};
+use chorus_spec::{FusionOverride, FusionPreset, FusionSettings, GroundingSettings, ModelId, OnError};
 use std::time::Duration;
 
 /// A checked plugin; a field that is absent (or null) changes nothing.
@@ -15,6 +15,10 @@ pub struct FusionOverlay {
     pub judge: Option<ModelId>,
     /// The panel.
     pub panel: Option<Vec<ModelId>>,
+    /// `preset`: whom to seat where it names no panel.
+    pub preset: Option<FusionPreset>,
+    /// `grounding`: what answers are held against; `Some(None)` switches it off.
+    pub grounding: Option<Option<GroundingSettings>>,
     /// Settings of single members; they stand in for those of the policy for the same model.
     pub overrides: Option<Vec<FusionOverride>>,
     /// Most panel calls at once; 0 is all.
@@ -104,6 +108,7 @@ impl FusionOverlay {
         put(&mut settings.include_analysis, self.include_analysis);
         put(&mut settings.include_intermediate_responses, self.include_intermediate_responses);
         put(&mut settings.on_error, self.on_error);
+        put(&mut settings.grounding, self.grounding);
         put(&mut settings.judge_prompt_version, self.judge_prompt_version.clone());
     }
 }

@@ -1,8 +1,5 @@
 //! The panel: what its members are asked, and which of their answers count.
 //!
-//! A conversation that ends in tool results is put to the whole panel again; reuse of an earlier round (case G25)
-//! would take the place of the one `gather` in [`fusion`](super::fusion).
-//!
 //! **Invariant:** a member never sees tools, the shape that the visible answer must have, or another member's answer
 //! (DESIGN.md §5.5; cases G26, G27).
 
@@ -14,6 +11,10 @@ use crate::fault::{LoopFault, MemberFailure};
 use crate::member::without_tools;
 use chorus_spec::OnError;
 use chorus_wire::ChatRequest;
+
+/// Sampling temperature of a model's further seats, where the client asks for 0 and the plan says nothing. Source: the
+/// usual temperature of sampled self-consistency, 2203.11171.
+const SELF_PANEL_TEMPERATURE: f64 = 0.7;
 
 /// One call a seat.
 pub(super) fn calls(plan: &FusionPlan, ask: &ChatRequest) -> Vec<Call> {
@@ -69,10 +70,17 @@ pub(super) fn admit(
 /// A seat's own settings: its override, else the plan's, else (temperature only) the client's.
 ///
 /// A model that sits several times gets a seed of its own a seat: equal seeds would make equal answers.
+/// A temperature for a further seat of one model whose client asks for none: at 0 it would say the same again.
+fn apart(plan: &FusionPlan, base: &ChatRequest, seat: usize) -> Option<f64> {
+    let asked = base.body().read::<Option<f64>>("temperature").ok().flatten().flatten();
+    (plan.sitting(seat) > 0 && asked == Some(0.0)).then_some(SELF_PANEL_TEMPERATURE)
+}
+
 fn seated(plan: &FusionPlan, base: &ChatRequest, seat: usize) -> ChatRequest {
     let mut ask = base.clone();
     let own = plan.override_of(seat);
-    if let Some(temperature) = own.and_then(|o| o.temperature).or(plan.temperature) {
+    let wanted = own.and_then(|o| o.temperature).or(plan.temperature);
+    if let Some(temperature) = wanted.or_else(|| apart(plan, base, seat)) {
         ask.set("temperature", &temperature);
     }
     if let Some(cap) = own.and_then(|o| o.max_completion_tokens).or(plan.max_completion_tokens) {

@@ -7,7 +7,7 @@ use super::grounding::{OverlapScorer, SupportScorer};
 use super::prompts::Prompts;
 use crate::answers::Survivor;
 use crate::calls::GatherRule;
-use chorus_spec::{FusionSettings, GroundingSettings, ModelId, OnError};
+use chorus_spec::{FusionSettings, GroundingSettings, ModelId, OnError, PanelCadence};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,6 +61,8 @@ pub struct FusionPlan {
     pub grounding: Option<GroundingSettings>,
     /// Who tells whether they are supported; shared words ([`OverlapScorer`]) unless who builds the plan has better.
     pub scorer: Arc<dyn SupportScorer>,
+    /// How often the panel is asked about one question.
+    pub cadence: PanelCadence,
 }
 
 impl FusionPlan {
@@ -95,6 +97,7 @@ impl FusionPlan {
             single_answer_passthrough: settings.single_answer_passthrough,
             grounding: settings.grounding,
             scorer: Arc::new(OverlapScorer),
+            cadence: settings.cadence,
         })
     }
 

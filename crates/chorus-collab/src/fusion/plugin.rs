@@ -6,7 +6,10 @@
 use super::fault::PlanFault;
 use super::overlay::FusionOverlay;
 use super::plan::MAX_PANEL;
-use chorus_spec::{FusionOverride, ModelId};
+use chorus_spec::{
+    FusionOverride, FusionPreset, GroundingPolicy, GroundingReference, GroundingScorer, GroundingSettings,
+    ModelId, OnError,
+};
 use chorus_wire::{ChatRequest, RawObject};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -91,6 +94,8 @@ impl FusionOverlay {
         };
         Ok(Self {
             enabled: field(&object, "enabled", "a boolean")?.unwrap_or(true),
+            preset: preset(&object)?,
+            grounding: grounding(&object)?,
             judge: name(&object)?,
             panel: panel(&object)?,
             overrides: overrides(&object)?,
@@ -114,6 +119,51 @@ impl FusionOverlay {
             judge_prompt_version: field(&object, "judge_prompt_version", "a string")?,
         })
     }
+}
+
+/// `grounding` as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GroundingWire {
+    #[serde(default)]
+    enabled: bool,
+    reference: Option<GroundingReference>,
+    policy: Option<GroundingPolicy>,
+    min_score: Option<f64>,
+    min_keep: Option<usize>,
+    nli_contradiction_penalty: Option<f64>,
+    scorer: Option<GroundingScorer>,
+    on_error: Option<OnError>,
+}
+
+fn grounding(object: &RawObject) -> Result<Option<Option<GroundingSettings>>, PlanFault> {
+    const FIELD: &str = "grounding";
+    let Some(wire) = field::<GroundingWire>(object, FIELD, "an object of grounding settings")? else {
+        return Ok(None);
+    };
+    let defaults = GroundingSettings::default();
+    let settings = GroundingSettings {
+        reference: wire.reference.unwrap_or(defaults.reference),
+        policy: wire.policy.unwrap_or(defaults.policy),
+        min_score: wire.min_score.unwrap_or(defaults.min_score),
+        min_keep: wire.min_keep.unwrap_or(defaults.min_keep),
+        contradiction_penalty: wire.nli_contradiction_penalty.unwrap_or(defaults.contradiction_penalty),
+        scorer: wire.scorer.unwrap_or(defaults.scorer),
+        on_error: wire.on_error.unwrap_or(defaults.on_error),
+    };
+    if !(0.0..=1.0).contains(&settings.min_score) {
+        return Err(wrong(FIELD, "has a `min_score` that is not from 0 to 1"));
+    }
+    if settings.contradiction_penalty < 0.0 {
+        return Err(wrong(FIELD, "has a `nli_contradiction_penalty` below 0"));
+    }
+    Ok(Some(wire.enabled.then_some(settings)))
+}
+
+fn preset(object: &RawObject) -> Result<Option<FusionPreset>, PlanFault> {
+    let Some(word) = field::<String>(object, "preset", "a string")? else { return Ok(None) };
+    let known = FusionPreset::WORDS.map(|(word, _)| format!("`{word}`")).join(", ");
+    FusionPreset::of_word(&word).map(Some).ok_or_else(|| wrong("preset", &format!("must be one of {known}")))
 }
 
 fn has_fusion_id(raw: &RawValue) -> bool {
@@ -141,22 +191,13 @@ fn check_keys(object: &RawObject) -> Result<(), PlanFault> {
 
 /// Refuses what cannot be served yet; values that ask for nothing pass.
 fn check_support(object: &RawObject) -> Result<(), PlanFault> {
-    #[derive(Deserialize)]
-    struct Grounding {
-        #[serde(default)]
-        enabled: bool,
-    }
     let asks = |key: &'static str, nothing: &[&str]| match object.get(key) {
         Some(raw) if !nothing.contains(&raw.get().trim()) => Err(PlanFault::NotSupported(key)),
         _ => Ok(()),
     };
-    if field::<Grounding>(object, "grounding", "an object")?.is_some_and(|g| g.enabled) {
-        return Err(PlanFault::NotSupported("grounding"));
-    }
     if field::<Vec<serde_json::Value>>(object, "tools", "an array")?.is_some_and(|tools| !tools.is_empty()) {
         return Err(PlanFault::NotSupported("tools"));
     }
-    asks("preset", &["null"])?;
     asks("max_tool_calls", &["null", "0"])
 }
 
@@ -275,13 +316,23 @@ mod tests {
                 r#","analysis_overrides":[{"model":"a","temprature":1}]"#,
                 "fusion plugin field `analysis_overrides` must be an array of {model, temperature, max_completion_tokens}",
             ),
-            (r#","preset":"general-high""#, "fusion plugin field `preset` is not supported yet"),
+            (
+                r#","preset":"code-high""#,
+                "fusion plugin field `preset` must be one of `general-high`, `general-low`, `self`",
+            ),
             (r#","max_tool_calls":4"#, "fusion plugin field `max_tool_calls` is not supported yet"),
             (
                 r#","tools":[{"type":"openrouter:web_search"}]"#,
                 "fusion plugin field `tools` is not supported yet",
             ),
-            (r#","grounding":{"enabled":true}"#, "fusion plugin field `grounding` is not supported yet"),
+            (
+                r#","grounding":{"enabled":true,"min_score":2}"#,
+                "fusion plugin field `grounding` has a `min_score` that is not from 0 to 1",
+            ),
+            (
+                r#","grounding":{"policy":"drop"}"#,
+                "fusion plugin field `grounding` must be an object of grounding settings",
+            ),
         ] {
             assert_eq!(parse(fields).unwrap_err().to_string(), expect);
         }
@@ -289,6 +340,15 @@ mod tests {
         assert_eq!(other, "fusion plugin field `id` must be `fusion`");
         assert!(matches!(FusionOverlay::parse("[1]"), Err(PlanFault::NotAnObject(_))));
         assert!(matches!(parse(r#","model":"a","model":"b""#), Err(PlanFault::NotAnObject(_))));
+    }
+
+    #[test]
+    fn a_request_can_bring_a_preset_and_its_own_grounding() {
+        let own = parse(r#","preset":"self","grounding":{"enabled":true,"policy":"annotate"}"#).unwrap();
+        assert_eq!(own.preset, Some(FusionPreset::SelfPanel));
+        assert_eq!(own.grounding.unwrap().unwrap().policy, GroundingPolicy::Annotate);
+        assert_eq!(parse(r#","grounding":{"enabled":false}"#).unwrap().grounding, Some(None));
+        assert_eq!(parse("").unwrap().grounding, None);
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub struct Resolution {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Disagreement {
     /// About what.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub topic: String,
     /// Who holds what.
     pub stances: Vec<StanceFate>,
@@ -39,6 +40,7 @@ pub struct StanceFate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// What it holds.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub stance: String,
     /// Share of its own words that the answer holds, in 0..=1; absent where it has no words of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,12 +51,24 @@ pub struct StanceFate {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gap {
     /// The point.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub point: String,
     /// Whether the answer has no word for most of it.
     pub remains: bool,
 }
 
 impl Resolution {
+    /// The same without a word of any model's.
+    pub(super) fn bare(&self) -> Self {
+        let mut bare = self.clone();
+        for disagreement in &mut bare.disagreements {
+            disagreement.topic.clear();
+            disagreement.stances.iter_mut().for_each(|fate| fate.stance.clear());
+        }
+        bare.gaps.iter_mut().for_each(|gap| gap.point.clear());
+        bare
+    }
+
     /// What `answer` did about `findings`.
     pub(super) fn of(findings: &Findings, answer: &str) -> Self {
         let said = terms(answer);

@@ -39,6 +39,9 @@ pub struct FusionTrace {
     pub prompt_digest: String,
     /// Usable answers wanted and got.
     pub quorum: Quorum,
+    /// Whether the panel was asked in an earlier turn of the same question, and not again (case G25).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub panel_reused: bool,
     /// Answers that several seats gave alike; shown to judge and writer once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub identical: Vec<Identical>,
@@ -161,6 +164,8 @@ pub enum StageStatus {
     Unparsed,
     /// Left out, because a single answer was handed through.
     SkippedSingle,
+    /// Done in an earlier turn of the same question.
+    Reused,
 }
 
 /// Ways in which a run can fall short of its plan.
@@ -182,6 +187,19 @@ pub enum Degradation {
 }
 
 impl FusionTrace {
+    /// The trace without any text of a model's: which disagreements there were, whom the answer follows, which gaps
+    /// remain.
+    #[must_use]
+    pub fn bare(&self) -> Self {
+        let mut bare = self.shown(false, false);
+        bare.resolution = self.resolution.as_ref().map(Resolution::bare);
+        bare.failed_models.clear();
+        for score in bare.grounding.iter_mut().flat_map(|grounding| &mut grounding.scores) {
+            score.flagged_spans.clear();
+        }
+        bare
+    }
+
     /// The trace as a client may see it.
     #[must_use]
     pub fn shown(&self, include_analysis: bool, include_responses: bool) -> Self {
@@ -205,6 +223,23 @@ impl FusionTrace {
             quorum: Quorum { wanted: plan.required(), got: 0 },
             ..Self::default()
         };
+    }
+
+    /// Notes what an earlier turn has left.
+    pub(super) fn take_up(
+        &mut self,
+        survivors: &[Survivor],
+        judge: &str,
+        analysis: Option<&Analysis>,
+        grounding: Option<GroundingTrace>,
+    ) {
+        self.panel_reused = true;
+        self.survivors(survivors);
+        self.judge_model = Some(judge.to_owned());
+        self.analysis = analysis.cloned();
+        self.grounding = grounding;
+        self.stage(Stage::Panel, None, StageStatus::Reused);
+        self.stage(Stage::Judge, Some(judge), StageStatus::Reused);
     }
 
     /// Notes a shortfall once.

@@ -119,6 +119,11 @@ impl Ballots {
         }
     }
 
+    /// What the usable replies say.
+    pub(super) fn texts(&self) -> impl Iterator<Item = String> + '_ {
+        self.cast.iter().map(|ballot| ballot.reply.reply.content.clone())
+    }
+
     /// Usable replies.
     pub(super) fn usable(&self) -> usize {
         self.cast.len()

@@ -16,7 +16,7 @@ mod trace;
 use crate::calls::{Answer, Call, CallRole, FaultKind, GatherRule, Gathered, ModelCalls};
 use crate::events::{LoopEvent, LoopEvents};
 use crate::fault::LoopFault;
-use crate::member::without_tools;
+use crate::member::{VISIBLE, without_tools};
 use ballot::Ballots;
 use chorus_spec::OnError;
 use chorus_wire::ChatRequest;
@@ -27,8 +27,6 @@ pub use trace::{PollTrace, StepRow};
 
 /// What a voter is told of a conversation with tools or a system message of its own.
 const VOTER: &str = include_str!("../../prompts/poll-v1/voter.md");
-/// What shapes the visible answer, which a voter's answer may become.
-const SHAPE: [&str; 4] = ["response_format", "max_tokens", "max_completion_tokens", "stop"];
 
 /// Runs the poll. The answer is whole: it is known only after the count.
 ///
@@ -63,9 +61,9 @@ pub async fn poll(
 /// The client's question as every voter gets it.
 fn voters_request(ask: &ChatRequest) -> ChatRequest {
     let mut voter = without_tools(ask, VOTER.trim());
-    for field in SHAPE {
+    for field in VISIBLE {
         if let Some(value) = ask.body().get(field) {
-            voter.set(field, value);
+            voter.set(field, &&**value);
         }
     }
     voter
@@ -113,6 +111,7 @@ impl Ballots {
     /// # Errors
     /// [`LoopFault::Quorum`].
     fn answer(self, count: Option<ballot::Count>, trace: &mut PollTrace) -> Result<Answer, LoopFault> {
+        trace.answers = self.texts().collect();
         match self.reply_of(count) {
             Ok(reply) => {
                 trace.answered_by = Some(reply.model.clone());

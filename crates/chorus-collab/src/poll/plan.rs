@@ -3,13 +3,17 @@
 //! **Invariant:** a plan has a step, every step has voters, thresholds lie in 0..=1, and weights are finite.
 
 use super::ballot::{Count, VoteWeights};
-use chorus_spec::OnError;
+use crate::candidate::Candidate;
+use chorus_spec::{OnError, PollSettings};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The weight of a voter whose word is final in [`PollPlan::agreement`]: more than any number of unit votes in use.
 const FINAL_WORD: f64 = 100.0;
+
+/// The likelihood from which on an answer is taken where a step names none.
+const DEFAULT_ACCEPT: f64 = 0.9;
 
 /// Why a poll ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -80,6 +84,36 @@ pub enum PollPlanFault {
 }
 
 impl PollPlan {
+    /// The plan of `settings` for those candidates; a voter that is not among them is left out, with its weights.
+    ///
+    /// # Errors
+    /// [`PollPlanFault`].
+    pub fn from_settings(settings: &PollSettings, candidates: &[Candidate]) -> Result<Self, PollPlanFault> {
+        let is_there = |model: &str| candidates.iter().any(|candidate| candidate.model == model);
+        let mut asked: Vec<String> = Vec::new();
+        let mut steps = Vec::new();
+        for written in &settings.steps {
+            let models: Vec<String> =
+                written.models.iter().map(ToString::to_string).filter(|model| is_there(model)).collect();
+            if models.is_empty() {
+                continue;
+            }
+            asked.extend(models.iter().cloned());
+            let mut weights = VoteWeights::even(asked.iter().map(|model| (model.as_str(), 1.0)));
+            for (model, own) in written.weights.iter().filter(|(model, _)| is_there(model.as_str())) {
+                weights.set(model.as_str(), *own);
+            }
+            let accept = written.accept.unwrap_or(DEFAULT_ACCEPT);
+            steps.push(PollStep { models, weights, accept, hopeless: written.hopeless });
+        }
+        if settings.steps.is_empty() {
+            let names: Vec<&str> = candidates.iter().map(|candidate| &*candidate.model).collect();
+            steps.extend(Self::vote(&names, VoteWeights::even(names.iter().map(|n| (*n, 1.0))), 2)?.steps);
+        }
+        let plan = Self::new(steps, settings.alternatives)?;
+        Ok(Self { step_timeout: settings.step_timeout, on_error: settings.on_error, ..plan })
+    }
+
     /// The plan of those steps, for questions with about that many possible answers (at least 2).
     ///
     /// # Errors

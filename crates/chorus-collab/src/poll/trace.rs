@@ -17,6 +17,9 @@ pub struct PollTrace {
     /// Whose answer it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,
+    /// The usable replies' texts, in the order of steps and seats, for whoever reads a value from them.
+    #[serde(skip)]
+    pub answers: Vec<String>,
 }
 
 /// One step.
@@ -35,6 +38,14 @@ pub struct StepRow {
 }
 
 impl PollTrace {
+    /// The trace without any text of a model's.
+    #[must_use]
+    pub fn bare(&self) -> Self {
+        let mut bare = Self { answers: Vec::new(), ..self.clone() };
+        bare.steps.iter_mut().for_each(|step| step.leader = None);
+        bare
+    }
+
     pub(super) fn step(&mut self, step: &PollStep, count: Option<&Count>, stopped: Option<PollStopped>) {
         self.steps.push(StepRow {
             models: step.models.clone(),

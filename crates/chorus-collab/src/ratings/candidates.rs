@@ -2,32 +2,16 @@
 //!
 //! Their answers are the visible ones, so that they get what shapes a visible answer; tools they do not get.
 
-use super::plan::RatingsPlan;
+use super::plan::{Rating, RatingsPlan};
 use super::trace::RatingsTrace;
 use crate::answers::Survivor;
 use crate::calls::{Call, CallFault, CallRole, FaultKind, Gathered};
+use crate::confidence::{ask_for_logprobs, hide_logprobs};
 use crate::fault::{LoopFault, MemberFailure};
 use crate::finish;
-use crate::member::{NO_TOOLS, without_tools};
+use crate::member::{NO_TOOLS, VISIBLE, without_tools};
 use chorus_spec::OnError;
 use chorus_wire::ChatRequest;
-
-/// Fields of the visible answer, which members of other loopers do not get (case G27).
-const VISIBLE: [&str; 13] = [
-    "response_format",
-    "structured_outputs",
-    "guided_json",
-    "guided_regex",
-    "guided_choice",
-    "guided_grammar",
-    "stop",
-    "logprobs",
-    "top_logprobs",
-    "logit_bias",
-    "prediction",
-    "max_tokens",
-    "max_completion_tokens",
-];
 
 /// One call a seat. A model with several seats gets a seed of its own for each: equal seeds make equal answers.
 pub(super) fn calls(plan: &RatingsPlan, ask: &ChatRequest) -> Vec<Call> {
@@ -36,6 +20,9 @@ pub(super) fn calls(plan: &RatingsPlan, ask: &ChatRequest) -> Vec<Call> {
         if let Some(raw) = ask.body().get(field) {
             base.set(field, &&**raw);
         }
+    }
+    if plan.rating == Rating::Scorer {
+        ask_for_logprobs(&mut base);
     }
     let seed = base.body().read::<Option<i64>>("seed").ok().flatten().flatten();
     let call = |(seat, model): (usize, &String)| {
@@ -47,6 +34,14 @@ pub(super) fn calls(plan: &RatingsPlan, ask: &ChatRequest) -> Vec<Call> {
         Call { model: model.clone(), role: CallRole::Panel, ask, timeout: plan.round_timeout }
     };
     plan.panel.iter().enumerate().map(call).collect()
+}
+
+/// The answers as the client may see them: log-probabilities only where it asked for them.
+pub(super) fn shown(plan: &RatingsPlan, ask: &ChatRequest, mut answers: Vec<Survivor>) -> Vec<Survivor> {
+    if plan.rating == Rating::Scorer {
+        answers.iter_mut().for_each(|answer| hide_logprobs(ask, &mut answer.reply.reply));
+    }
+    answers
 }
 
 /// The usable answers in seat order; at least one.

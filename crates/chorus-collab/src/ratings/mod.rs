@@ -10,6 +10,7 @@ mod aggregate;
 mod ballot;
 mod bradley_terry;
 mod candidates;
+mod measure;
 mod plan;
 mod review;
 mod strengths;
@@ -45,5 +46,6 @@ pub async fn ratings(
     events.tell(LoopEvent::RoundFinished { round: 1, usable: answers.len(), seats });
     let ratings = Review { plan, ask, calls, events, answers: &answers }.rate(trace).await?;
     trace.responses(&answers, &ratings);
+    let answers = candidates::shown(plan, ask, answers);
     aggregate::answer(plan, answers, &ratings, trace)
 }

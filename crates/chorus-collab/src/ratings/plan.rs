@@ -4,7 +4,9 @@
 
 use crate::calls::GatherRule;
 use crate::candidate::Candidate;
+use crate::confidence::{Scorer, Verifier};
 use chorus_spec::{Aggregate, Digest, OnError, Raters, RatingsSettings};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Most candidates; each needs a letter of its own.
@@ -32,6 +34,12 @@ pub struct RatingsPlan {
     pub round_timeout: Option<Duration>,
     /// What a failing candidate or review does.
     pub on_error: OnError,
+    /// Who verifies, where `rating` is [`Rating::Verifier`]; set by who has one.
+    pub verifier: Option<Arc<dyn Verifier>>,
+    /// How long it may take for one answer.
+    pub verifier_timeout: Duration,
+    /// The trained rule, where `rating` is [`Rating::Scorer`]; set by who has one.
+    pub scorer: Option<Arc<dyn Scorer>>,
     /// What raters look at.
     pub rubric: String,
     /// Asks a peer for a ranking: `{{question}}`, `{{context}}`, `{{answers}}`, `{{rubric}}`, `{{count}}`, `{{example}}`,
@@ -54,6 +62,10 @@ pub enum Rating {
     Judge(String),
     /// The components' known strengths.
     Components,
+    /// Whoever tells whether an answer is supported.
+    Verifier,
+    /// A trained rule over the answers' log-probabilities.
+    Scorer,
 }
 
 /// Why settings make no plan.
@@ -79,7 +91,7 @@ pub enum RatingsPlanFault {
         got: usize,
     },
     /// Nothing says which answer is the best.
-    #[error("`aggregate: best` needs raters: set `raters` to peers, judge or components")]
+    #[error("`aggregate: best` needs raters: set `raters` to peers, judge, components, verifier or scorer")]
     BestOfUnrated,
 }
 
@@ -108,6 +120,8 @@ impl RatingsPlan {
                 (Rating::Judge(settings.judge.as_ref().map_or(first, ToString::to_string)), "judge", 2)
             }
             Raters::Components => (Rating::Components, "components", 1),
+            Raters::Verifier => (Rating::Verifier, "verifier", 1),
+            Raters::Scorer => (Rating::Scorer, "scorer", 1),
         };
         if rating == Rating::None && settings.aggregate == Aggregate::Best {
             return Err(RatingsPlanFault::BestOfUnrated);
@@ -127,6 +141,9 @@ impl RatingsPlan {
             max_concurrent: settings.max_concurrent.filter(|&n| n > 0),
             round_timeout: settings.round_timeout,
             on_error: settings.on_error,
+            verifier: None,
+            verifier_timeout: settings.verifier_timeout,
+            scorer: None,
             rubric: settings.rubric.clone().unwrap_or_else(|| RUBRIC.trim().to_owned()),
             review_prompt: REVIEW.trim().to_owned(),
             judge_prompt: JUDGE.trim().to_owned(),
@@ -145,7 +162,7 @@ impl RatingsPlan {
     #[must_use]
     pub fn max_calls(&self) -> usize {
         let raters = match self.rating {
-            Rating::None | Rating::Components => 0,
+            Rating::None | Rating::Components | Rating::Verifier | Rating::Scorer => 0,
             Rating::Judge(_) => 1,
             Rating::Peers => self.panel.len(),
         };

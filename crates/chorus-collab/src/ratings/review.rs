@@ -4,12 +4,14 @@
 //! a preference for the first place spreads over all (cases G11, G12).
 
 use super::ballot;
+use super::measure;
 use super::plan::{Rating, RatingsPlan};
 use super::strengths;
 use super::trace::{Ballot, RatingsTrace};
 use crate::answers::Survivor;
 use crate::calls::{Call, CallFault, CallRole, FaultKind, ModelCalls};
 use crate::compact;
+use crate::confidence::NoEvidence;
 use crate::events::{LoopEvent, LoopEvents};
 use crate::fault::LoopFault;
 use crate::fence::Fence;
@@ -45,6 +47,10 @@ impl<'a> Review<'a> {
         match &self.plan.rating {
             Rating::None => Ok(vec![None; self.answers.len()]),
             Rating::Components => Ok(strengths::shares(self.plan, self.answers)),
+            Rating::Verifier => {
+                self.measured(measure::verified(self.plan, self.ask, self.answers).await, trace)
+            }
+            Rating::Scorer => self.measured(measure::scored(self.plan, self.answers), trace),
             Rating::Judge(judge) => {
                 self.events.tell(LoopEvent::JudgeStarted(judge));
                 let sheet = Sheet { rater: judge, shown: (0..self.answers.len()).collect() };
@@ -54,6 +60,30 @@ impl<'a> Review<'a> {
                 ratings
             }
             Rating::Peers => self.reviewed(self.rotated(), &self.plan.review_prompt, trace).await,
+        }
+    }
+
+    /// What was measured without a rater's words.
+    fn measured(
+        &self,
+        measured: Vec<Result<f64, NoEvidence>>,
+        trace: &mut RatingsTrace,
+    ) -> Result<Vec<Option<f64>>, LoopFault> {
+        for (answer, measured) in self.answers.iter().zip(&measured) {
+            trace.ballot(Ballot {
+                rater: measure::rater(self.plan).to_owned(),
+                shown: vec![answer.seat],
+                points: measured.as_ref().ok().copied().into_iter().collect(),
+                error: measured.as_ref().err().map(ToString::to_string),
+            });
+        }
+        let rated = measured.iter().any(Result::is_ok);
+        match measured.iter().find_map(|it| it.as_ref().err()) {
+            Some(why) if self.plan.on_error == OnError::Fail && !rated => {
+                let public = why.to_string();
+                Err(LoopFault::Judge(CallFault { kind: FaultKind::Ineligible, public, status: None }))
+            }
+            _ => Ok(measured.into_iter().map(Result::ok).collect()),
         }
     }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 /// What happened.
 #[derive(Debug, Default, Clone, Serialize)]
 pub struct RatingsTrace {
-    /// Who rated: `none`, `peers`, `judge` or `components`.
+    /// Who rated: `none`, `peers`, `judge`, `components`, `verifier` or `scorer`.
     pub raters: &'static str,
     /// How ratings became an answer: `choices`, `best` or `vote`.
     pub aggregate: &'static str,
@@ -91,6 +91,8 @@ impl RatingsTrace {
             Rating::Peers => ("peers", None),
             Rating::Judge(judge) => ("judge", Some(judge.clone())),
             Rating::Components => ("components", None),
+            Rating::Verifier => ("verifier", None),
+            Rating::Scorer => ("scorer", None),
         };
         self.aggregate = match plan.aggregate {
             Aggregate::Choices => "choices",

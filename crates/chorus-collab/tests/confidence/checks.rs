@@ -120,10 +120,16 @@ async fn the_callers_verifier_decides_where_there_is_one() {
 async fn a_learned_scorer_knows_its_models_only() {
     let tokens = [(-0.2, 1.0), (-0.4, 1.0)];
     let scorer = |model: &str, bias: f64| {
-        let models = [(model.to_owned(), Logistic { bias, weights: [0.0; 12] })].into();
-        Arc::new(LogisticScorer { models }) as Arc<dyn Scorer>
+        let models = [(model.to_owned(), Logistic { bias, weights: Vec::new() })].into();
+        Arc::new(LogisticScorer {
+            format: String::new(),
+            description: String::new(),
+            trained_on: String::new(),
+            features: Vec::new(),
+            models,
+        }) as Arc<dyn Scorer>
     };
-    assert!(scorer("small", 0.0).score("small", &Features::of(&[-1.0])).is_some());
+    assert!(scorer("small", 0.0).score("small", &Features::of(&[-1.0], None)).is_some());
     for (scorer, by) in [
         (Some(scorer("small", 3.0)), "small"),
         (Some(scorer("small", -3.0)), "large"),

@@ -193,3 +193,20 @@ async fn d21_a_member_s_reasoning_block_stays_out_of_the_prompts() {
     assert_eq!(trace.responses[0].content, "shown");
     assert_eq!(trace.responses[0].reasoning.as_deref(), Some("hidden"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_further_seat_of_one_model_is_sampled_where_the_client_asks_for_zero() {
+    for (fields, plan, want) in [
+        (r#""temperature":0"#, None, [Some(0.0), Some(0.7)]),
+        (r#""temperature":0.3"#, None, [Some(0.3), Some(0.3)]),
+        (r#""temperature":0"#, Some(0.2), [Some(0.2), Some(0.2)]),
+        (r#""user":"u""#, None, [None, None]),
+    ] {
+        let script = Script::trio();
+        let settings = FusionSettings { temperature: plan, ..judged_by("j", &["a", "a"]) };
+        run(&settings, &ask(r#"{"role":"user","content":"q"}"#, fields), &script).await.0.unwrap();
+        let asked: Vec<Option<f64>> =
+            script.asked(CallRole::Panel).iter().map(|call| body(call)["temperature"].as_f64()).collect();
+        assert_eq!(asked, want, "{fields}");
+    }
+}

@@ -3,7 +3,7 @@
 use crate::support::{
     ANALYSIS, Script, ask, fails, judge, judged_by, prompt, question, run, says, settings, text,
 };
-use chorus_collab::fusion::{Degradation, StageStatus};
+use chorus_collab::fusion::{Degradation, KeptPanel, StageStatus, fusion_follow_up};
 use chorus_collab::{
     CallRole, FaultKind, FusionOverlay, FusionPlan, FusionTrace, LoopEvent, LoopEvents, LoopFault, fusion,
 };
@@ -157,4 +157,33 @@ async fn a_request_plugin_builds_its_own_panel() {
     let (answer, trace) = run(&applied, &ask, &Script::trio()).await;
     assert_eq!(text(&answer.unwrap()), "final");
     assert_eq!(trace.analysis_models, ["a", "b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g25_a_follow_up_asks_the_writer_alone_with_what_the_panel_said() {
+    let script = Script::trio();
+    let plan = FusionPlan::from_settings(&judged_by("j", &["a", "b"]), &[]).unwrap();
+    let (_, first) = run(&judged_by("j", &["a", "b"]), &question("q?"), &script).await;
+    let kept = KeptPanel::of(&first)
+        .and_then(|kept| kept.to_text())
+        .and_then(|text| KeptPanel::read(&text))
+        .unwrap();
+    let next = Script::new([("j", vec![says("with the tool's word")])]);
+    let mut trace = FusionTrace::default();
+    let answer = fusion_follow_up(&plan, &question("q?"), &kept, &next, &mut trace, &()).await.unwrap();
+    assert_eq!(text(&answer), "with the tool's word");
+    assert_eq!(next.all().len(), 1);
+    let told = next.only(CallRole::Synthesis);
+    assert!(["alpha", "beta", "\"consensus\""].iter().all(|part| prompt(&told).contains(part)));
+    assert_eq!(
+        prompt(&told),
+        prompt(&script.only(CallRole::Synthesis)),
+        "the writer sees what it saw before"
+    );
+    assert!(
+        trace.panel_reused
+            && trace.stages.iter().map(|row| row.status).take(2).all(|it| it == StageStatus::Reused)
+    );
+    let again = KeptPanel::of(&trace).unwrap();
+    assert_eq!(again.to_text(), kept.to_text(), "and a third turn finds the same");
 }

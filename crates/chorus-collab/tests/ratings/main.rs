@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod aggregate;
 #[cfg(test)]
+mod measured;
+#[cfg(test)]
 mod page;
 #[cfg(test)]
 mod properties;

@@ -2,6 +2,7 @@
 
 use crate::dice::Dice;
 use crate::team::{Book, Team};
+use crate::workflow::{draw_planned, draw_roles};
 use chorus_collab::calls::CallRole;
 use chorus_collab::poll::{PollPlan, PollTrace, poll};
 use chorus_collab::{
@@ -27,26 +28,30 @@ pub(crate) struct Case {
 }
 
 /// A run that has not begun.
-struct Drawn<'a> {
-    run: BoxFuture<'a, Result<Answer, LoopFault>>,
+pub(crate) struct Drawn<'a> {
+    pub(crate) run: BoxFuture<'a, Result<Answer, LoopFault>>,
     /// Most calls that it may make.
-    max_calls: usize,
+    pub(crate) max_calls: usize,
     /// Most calls at once.
-    max_concurrent: usize,
+    pub(crate) max_concurrent: usize,
     /// Usable answers of its panel without which there is no answer.
-    required: usize,
+    pub(crate) required: usize,
     /// Roles that may see answers of others, and roles that may see tools.
-    sees_answers: &'static [CallRole],
-    sees_tools: &'static [CallRole],
+    pub(crate) sees_answers: &'static [CallRole],
+    pub(crate) sees_tools: &'static [CallRole],
+    /// Who may not see whose answers, whatever the role.
+    pub(crate) hidden: Vec<(&'static str, &'static str)>,
 }
 
 /// All of them.
-pub(crate) const ALL: [Case; 5] = [
+pub(crate) const ALL: [Case; 7] = [
     Case { name: "fusion", run: draw_fusion },
     Case { name: "confidence", run: draw_confidence },
     Case { name: "ratings", run: draw_ratings },
     Case { name: "remom", run: draw_remom },
     Case { name: "poll", run: draw_poll },
+    Case { name: "workflows, roles", run: draw_roles },
+    Case { name: "workflows, planned", run: draw_planned },
 ];
 
 /// What became of the runs of a simulation.
@@ -76,7 +81,7 @@ async fn one(case: &Case, seed: u64, seen: &mut Seen) {
     let team = Team::new(&mut dice);
     let book = team.book();
     let drawn = (case.run)(&mut dice, &ask, &team);
-    let Drawn { run, max_calls, max_concurrent, required, sees_answers, sees_tools } = drawn;
+    let Drawn { run, max_calls, max_concurrent, required, sees_answers, sees_tools, hidden } = drawn;
     let patience = if dice.percent(25) { dice.latency_ms() } else { 360_000_000 };
     let outcome = tokio::time::timeout(Duration::from_millis(patience), run).await;
     let at = format!("{} with seed {seed}", case.name);
@@ -91,6 +96,8 @@ async fn one(case: &Case, seed: u64, seen: &mut Seen) {
     }
     let book = book.lock().unwrap();
     holds(&book, &at, sees_answers, sees_tools);
+    let stray = book.sights.iter().find(|(who, whose)| hidden.contains(&(who, whose)));
+    assert_eq!(stray, None, "{at}: sees an answer that is hidden from it");
     assert!(book.started <= max_calls, "{at}: {} calls, at most {max_calls} allowed", book.started);
     assert!(book.peak <= max_concurrent, "{at}: {} at once, at most {max_concurrent} allowed", book.peak);
     assert!(team.budget().is_none_or(|budget| book.started <= budget), "{at}: more calls than its budget");
@@ -132,19 +139,19 @@ fn some_models(dice: &mut Dice, least: u64) -> Vec<&'static str> {
     MODELS[..count as usize].to_vec()
 }
 
-fn candidates(models: &[&str]) -> Vec<Candidate> {
+pub(crate) fn candidates(models: &[&str]) -> Vec<Candidate> {
     models.iter().map(|m| Candidate { model: (*m).to_owned(), ..Candidate::default() }).collect()
 }
 
-fn on_error(dice: &mut Dice) -> OnError {
+pub(crate) fn on_error(dice: &mut Dice) -> OnError {
     if dice.percent(80) { OnError::Skip } else { OnError::Fail }
 }
 
-fn maybe(dice: &mut Dice, end: u64) -> Option<usize> {
+pub(crate) fn maybe(dice: &mut Dice, end: u64) -> Option<usize> {
     dice.percent(50).then(|| 1 + dice.below(end) as usize)
 }
 
-fn round_timeout(dice: &mut Dice) -> Option<Duration> {
+pub(crate) fn round_timeout(dice: &mut Dice) -> Option<Duration> {
     dice.percent(50).then(|| Duration::from_millis(dice.latency_ms()))
 }
 
@@ -167,6 +174,7 @@ fn draw_fusion<'a>(dice: &mut Dice, ask: &'a ChatRequest, team: &'a Team) -> Dra
         required: plan.required(),
         sees_answers: &[CallRole::Judge, CallRole::Synthesis],
         sees_tools: &[CallRole::Synthesis],
+        hidden: Vec::new(),
         run: Box::pin(async move { fusion(&plan, ask, team, &mut FusionTrace::default(), &()).await }),
     }
 }
@@ -197,6 +205,7 @@ fn draw_confidence<'a>(dice: &mut Dice, ask: &'a ChatRequest, team: &'a Team) ->
         sees_answers: &[CallRole::Verifier],
         // An attempt may be the visible answer; so may the further samples of it.
         sees_tools: &[CallRole::Attempt, CallRole::Verifier],
+        hidden: Vec::new(),
         run: Box::pin(
             async move { confidence(&plan, ask, team, &mut ConfidenceTrace::default(), &()).await },
         ),
@@ -228,6 +237,7 @@ fn draw_ratings<'a>(dice: &mut Dice, ask: &'a ChatRequest, team: &'a Team) -> Dr
         required: 1,
         sees_answers: &[CallRole::Rater, CallRole::Judge],
         sees_tools: &[],
+        hidden: Vec::new(),
         run: Box::pin(async move { ratings(&plan, ask, team, &mut RatingsTrace::default(), &()).await }),
     }
 }
@@ -258,6 +268,7 @@ fn draw_remom<'a>(dice: &mut Dice, ask: &'a ChatRequest, team: &'a Team) -> Draw
             &[CallRole::Panel, CallRole::Synthesis]
         },
         sees_tools: &[CallRole::Synthesis],
+        hidden: Vec::new(),
         run: Box::pin(async move { remom(&plan, ask, team, &mut RemomTrace::default(), &()).await }),
     }
 }
@@ -274,6 +285,7 @@ fn draw_poll<'a>(dice: &mut Dice, ask: &'a ChatRequest, team: &'a Team) -> Drawn
         required: 1,
         sees_answers: &[],
         sees_tools: &[],
+        hidden: Vec::new(),
         run: Box::pin(async move { poll(&plan, ask, team, &mut PollTrace::default(), &()).await }),
     }
 }

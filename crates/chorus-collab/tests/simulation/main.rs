@@ -8,12 +8,14 @@ mod cases;
 mod dice;
 #[cfg(test)]
 mod team;
+#[cfg(test)]
+mod workflow;
 
 #[cfg(test)]
 mod tests {
     use crate::cases::{ALL, simulate};
 
-    /// Runs of each looper here; `cargo xtask bench loopers` makes ten thousand.
+    /// Runs of each looper here; `cargo xtask bench simulation` makes ten thousand.
     const RUNS: u64 = 300;
 
     #[test]

@@ -24,8 +24,12 @@ pub(crate) struct Book {
     pub(crate) started: usize,
     /// Attempts that ended, one way or the other.
     pub(crate) ended: usize,
-    /// Usable texts of panel members.
+    /// Usable texts of panel members and workers.
     pub(crate) usable: usize,
+    /// Who made which attempt, in their order.
+    pub(crate) authors: Vec<String>,
+    /// Who was shown whose answer: model and model.
+    pub(crate) sights: Vec<(String, String)>,
     /// Most attempts of one gathering at once, over the cap that it asked for.
     pub(crate) over_cap: usize,
     /// Most attempts at once.
@@ -85,9 +89,15 @@ impl Team {
         if body.get("tools").is_some() || body.get("tool_choice").is_some() {
             book.saw_tools.push(call.role);
         }
-        if body["messages"].to_string().contains(MARK) {
+        let shown = marks(&body["messages"].to_string());
+        if !shown.is_empty() {
             book.saw_answers.push(call.role);
         }
+        for mark in shown {
+            let author = book.authors[mark].clone();
+            book.sights.push((call.model.clone(), author));
+        }
+        book.authors.push(call.model.clone());
         Ok((Running(self.book()), number))
     }
 
@@ -116,7 +126,8 @@ impl Team {
         let reply = outcome.map_err(fault)?;
         let usage = Usage { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12, estimated: false };
         let mut book = self.book.lock().unwrap();
-        book.usable += usize::from(call.role == CallRole::Panel && !reply.content.trim().is_empty());
+        let member = matches!(call.role, CallRole::Panel | CallRole::Worker);
+        book.usable += usize::from(member && !reply.content.trim().is_empty());
         Ok((running, Reply { model: call.model, reply, usage }))
     }
 
@@ -198,6 +209,19 @@ impl ModelCalls for Team {
     }
 }
 
+/// The attempts whose marks a text holds.
+fn marks(text: &str) -> Vec<usize> {
+    let number =
+        |after: &str| after.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
+    text.split(MARK).skip(1).filter_map(number).collect()
+}
+
+/// A sound plan, whose third step sees nothing.
+const PLAN: &str = r#"{"steps": [
+    {"id": "one", "role": "solver", "models": ["a", "b"]},
+    {"id": "two", "role": "verifier", "models": ["c"], "access_list": ["one"]},
+    {"id": "three", "role": "solver", "models": ["d"], "access_list": []}]}"#;
+
 /// What a model of that role may say: what it should, half of it, or something else.
 fn reply(dice: &mut Dice, role: CallRole, number: usize) -> ChatReply {
     let letter = ["A", "B", "C"][dice.below(3) as usize];
@@ -206,6 +230,9 @@ fn reply(dice: &mut Dice, role: CallRole, number: usize) -> ChatReply {
             r#"{{"consensus":["{letter}"],"contradictions":[],"partial_coverage":[],"unique_insights":[],"blind_spots":[]}}"#
         ),
         CallRole::Rater if dice.percent(70) => r#"{"ranking":["A","B"],"scores":{"A":3,"B":7}}"#.to_owned(),
+        CallRole::Planner if dice.percent(70) => PLAN.to_owned(),
+        // A planner is shown its own unsound plan again, which is nobody else's answer: it carries no mark.
+        CallRole::Planner => "I would rather not.".to_owned(),
         CallRole::Verifier if dice.percent(70) => format!("{{\"score\": 0.{}}}", dice.below(10)),
         _ if dice.percent(10) => "{\"half\": [".to_owned(),
         _ => format!("I looked at it as {MARK}{number}.\nANSWER: {letter}"),

@@ -10,7 +10,7 @@ use chorus_wire::Usage;
 use proptest::prelude::*;
 
 fn opening(prompt_tokens: u64, cap: Option<u64>, rates: Rates) -> Opening<'static> {
-    Opening { role: CallRole::Panel, model: "m", backend: "b", prompt_tokens, cap, rates }
+    Opening { role: CallRole::Panel, model: "m", backend: "b", cause: None, prompt_tokens, cap, rates }
 }
 
 fn free(prompt_tokens: u64, cap: Option<u64>) -> Opening<'static> {

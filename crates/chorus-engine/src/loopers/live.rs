@@ -2,8 +2,8 @@
 //!
 //! **Invariant:** every choice keeps what it has besides its text: tool calls, reasoning, fields that a looper added.
 
-use chorus_collab::{Live, Reply};
-use chorus_wire::Chunk;
+use chorus_collab::{CallFault, Live, Reply};
+use chorus_wire::{Assembler, Chunk, StreamIdentity};
 use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value, json};
 
@@ -14,6 +14,20 @@ pub(crate) fn as_live(reply: Reply) -> Live {
     let told = choices.unwrap_or_default().into_iter().enumerate().flat_map(|(at, choice)| told(at, choice));
     let chunks: Vec<_> = std::iter::once(Chunk::role()).chain(told).map(Ok).collect();
     Live { model: reply.model, chunks: stream::iter(chunks).boxed() }
+}
+
+/// A stream as the whole answer that it comes to.
+///
+/// # Errors
+/// The fault that ends it.
+pub(crate) async fn as_reply(mut live: Live) -> Result<Reply, CallFault> {
+    let mut all = Assembler::default();
+    while let Some(chunk) = live.chunks.next().await {
+        all.push(&chunk?);
+    }
+    let identity = StreamIdentity { id: String::new(), model: live.model.clone(), created: 0 };
+    let reply = all.finish(&identity);
+    Ok(Reply { model: live.model, usage: reply.usage.unwrap_or_default(), reply })
 }
 
 fn told(at: usize, mut choice: Map<String, Value>) -> Vec<Chunk> {

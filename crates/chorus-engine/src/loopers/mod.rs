@@ -6,6 +6,9 @@
 mod automix;
 mod fault;
 mod live;
+mod meaning;
+mod panel;
+pub(crate) mod preset;
 mod progress;
 mod spent;
 mod team;
@@ -15,24 +18,32 @@ use crate::fault::Fault;
 use crate::record::Draft;
 use crate::run::Part;
 use chorus_collab::confidence::{ConfidencePlan, ConfidenceTrace, confidence};
-use chorus_collab::fusion::{FusionPlan, FusionTrace, fusion};
+use chorus_collab::fusion::{FusionPlan, FusionTrace, fusion, fusion_follow_up};
+use chorus_collab::poll::{PollPlan, PollTrace, poll};
 use chorus_collab::ratings::{RatingsPlan, RatingsTrace, ratings};
 use chorus_collab::remom::{RemomPlan, RemomTrace, remom};
 use chorus_collab::workflows::{Suspension, WorkflowPlan, WorkflowTrace, workflows};
 use chorus_collab::{Answer, LoopEvents, LoopFault};
 use chorus_spec::LooperKind;
 use chorus_wire::ChatRequest;
+use panel::Turn;
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-pub(crate) use live::as_live;
+pub(crate) use live::{as_live, as_reply};
+pub use meaning::needs_encoder;
+pub(crate) use panel::After;
 pub(crate) use progress::member_teller;
 pub(crate) use team::{check_request, plan};
 
+/// The field of a body, and of a record's traces, that tells what was done about the form of an answer.
+pub(crate) const FORM_FIELD: &str = "output_contract";
+
 /// The fields of a body in which loopers leave their traces; a backend that sends one cannot forge a trace (case G19).
-pub const TRACE_FIELDS: &[&str] = &["fusion", "reasoning_mom_responses", "flow", "confidence", "ratings"];
+pub const TRACE_FIELDS: &[&str] =
+    &["fusion", "reasoning_mom_responses", "flow", "confidence", "ratings", "poll", FORM_FIELD];
 
 /// A checked plan of a looper.
 #[derive(Debug)]
@@ -47,6 +58,8 @@ pub enum LooperPlan {
     Remom(Box<RemomPlan>),
     /// Bounded steps, by roles or by a planner.
     Workflows(Box<WorkflowPlan>),
+    /// Weighted votes, step by step.
+    Poll(Box<PollPlan>),
 }
 
 impl LooperPlan {
@@ -59,6 +72,7 @@ impl LooperPlan {
             Self::Ratings(_) => LooperKind::Ratings,
             Self::Remom(_) => LooperKind::ReMoM,
             Self::Workflows(_) => LooperKind::Workflows,
+            Self::Poll(_) => LooperKind::Poll,
         }
     }
 
@@ -67,7 +81,7 @@ impl LooperPlan {
     pub fn writer(&self) -> Option<&str> {
         match self {
             Self::Fusion(plan) => plan.judge.as_deref().or(plan.panel.first().map(String::as_str)),
-            Self::Confidence(_) | Self::Ratings(_) | Self::Workflows(_) => None,
+            Self::Confidence(_) | Self::Ratings(_) | Self::Workflows(_) | Self::Poll(_) => None,
             Self::Remom(plan) => Some(&plan.writer),
         }
     }
@@ -77,9 +91,13 @@ impl LooperPlan {
 pub(crate) type Shown = (&'static str, Value);
 
 /// An answer, and what the client may see of how it came about.
-pub(crate) struct Worked {
+pub(crate) struct Worked<'a> {
     pub(crate) answer: Answer,
     pub(crate) shown: Option<Shown>,
+    /// The members' answers behind it, in seat order.
+    pub(crate) candidates: Vec<String>,
+    /// What is left to do once a streamed answer is whole.
+    pub(crate) after: Option<Box<After<'a>>>,
 }
 
 /// Which run it is: what a workflow that waits for tools is known by.
@@ -95,68 +113,112 @@ pub(crate) struct Site<'a> {
 ///
 /// # Errors
 /// Why there is no answer; the record then has the trace all the same.
-pub(crate) async fn run(
-    plan: &LooperPlan,
-    request: &ChatRequest,
+pub(crate) async fn run<'a>(
+    plan: &'a LooperPlan,
+    request: &'a ChatRequest,
     calls: &LiveCalls,
     site: Site<'_>,
     progress: Option<mpsc::Sender<Part>>,
     draft: &mut Draft,
-) -> Result<Worked, Fault> {
+) -> Result<Worked<'a>, Fault> {
     let at_work = AtWork { request, calls, site, events: &progress::Teller(progress) };
-    let (outcome, shown) = match plan {
+    let ended = match plan {
         LooperPlan::Fusion(plan) => at_work.fusion(plan, draft).await,
         LooperPlan::Confidence(plan) => at_work.confidence(plan, draft).await,
         LooperPlan::Ratings(plan) => at_work.ratings(plan, draft).await,
         LooperPlan::Remom(plan) => at_work.remom(plan, draft).await,
         LooperPlan::Workflows(plan) => at_work.workflows(plan, draft).await,
+        LooperPlan::Poll(plan) => at_work.poll(plan, draft).await,
     };
-    settle(outcome, shown, request, calls, draft).await
+    settle(ended, request, calls, draft).await
 }
 
-/// A looper's own end, and what the client may see of its trace.
-type Outcome = (Result<Answer, LoopFault>, Option<Shown>);
+/// A looper's own end.
+struct Ended<'a> {
+    outcome: Result<Answer, LoopFault>,
+    shown: Option<Shown>,
+    candidates: Vec<String>,
+    after: Option<Box<After<'a>>>,
+}
+
+impl Ended<'_> {
+    fn of(outcome: Result<Answer, LoopFault>, shown: Option<Shown>, candidates: Vec<String>) -> Self {
+        Self { outcome, shown, candidates, after: None }
+    }
+}
 
 /// What every looper is given.
-struct AtWork<'a> {
-    request: &'a ChatRequest,
+struct AtWork<'r, 'a> {
+    request: &'r ChatRequest,
     calls: &'a LiveCalls,
     site: Site<'a>,
     events: &'a dyn LoopEvents,
 }
 
-impl AtWork<'_> {
-    async fn fusion(&self, plan: &FusionPlan, draft: &mut Draft) -> Outcome {
+impl<'r> AtWork<'r, '_> {
+    async fn fusion(&self, plan: &'r FusionPlan, draft: &mut Draft) -> Ended<'r> {
         let mut trace = FusionTrace::default();
-        let outcome = fusion(plan, self.request, self.calls, &mut trace, self.events).await;
-        keep(draft, "fusion", &bare_fusion(&trace), words(&trace.degraded_by));
+        let turn = Turn {
+            plan,
+            ask: self.request,
+            decision: self.site.decision.to_owned(),
+            states: Arc::clone(&self.calls.mom.workflow_states),
+        };
+        let outcome = match turn.take_up().await {
+            Some(kept) => {
+                fusion_follow_up(plan, self.request, &kept, self.calls, &mut trace, self.events).await
+            }
+            None => {
+                let by_meaning = meaning::grounded(&self.calls.mom, plan);
+                let plan = by_meaning.as_ref().unwrap_or(plan);
+                fusion(plan, self.request, self.calls, &mut trace, self.events).await
+            }
+        };
+        keep(draft, "fusion", &trace.bare(), words(&trace.degraded_by));
+        if let Ok(Answer::Finished(reply)) = &outcome {
+            let calls: Vec<String> = reply.reply.tool_calls.iter().map(|call| call.id.clone()).collect();
+            turn.keep(&trace, &calls).await;
+        }
         let shown = trace.shown(plan.include_analysis, plan.include_intermediate_responses);
-        (outcome, show("fusion", &shown))
+        let candidates = trace.responses.iter().map(|response| response.content.clone()).collect();
+        let after = matches!(outcome, Ok(Answer::Live(_))).then(|| Box::new(After { turn, trace }));
+        Ended { outcome, shown: show("fusion", &shown), candidates, after }
     }
 
-    async fn confidence(&self, plan: &ConfidencePlan, draft: &mut Draft) -> Outcome {
+    async fn confidence(&self, plan: &ConfidencePlan, draft: &mut Draft) -> Ended<'r> {
         let mut trace = ConfidenceTrace::default();
         let outcome = confidence(plan, self.request, self.calls, &mut trace, self.events).await;
         keep(draft, "confidence", &trace, Vec::new());
-        (outcome, show("confidence", &trace))
+        Ended::of(outcome, show("confidence", &trace), Vec::new())
     }
 
-    async fn ratings(&self, plan: &RatingsPlan, draft: &mut Draft) -> Outcome {
+    async fn ratings(&self, plan: &RatingsPlan, draft: &mut Draft) -> Ended<'r> {
         let mut trace = RatingsTrace::default();
         let outcome = ratings(plan, self.request, self.calls, &mut trace, self.events).await;
         keep(draft, "ratings", &bare_ratings(&trace), Vec::new());
-        (outcome, show("ratings", &trace))
+        let candidates = trace.responses.iter().map(|response| response.content.clone()).collect();
+        Ended::of(outcome, show("ratings", &trace), candidates)
     }
 
-    async fn remom(&self, plan: &RemomPlan, draft: &mut Draft) -> Outcome {
+    async fn remom(&self, plan: &RemomPlan, draft: &mut Draft) -> Ended<'r> {
         let mut trace = RemomTrace::default();
         let outcome = remom(plan, self.request, self.calls, &mut trace, self.events).await;
         keep(draft, "remom", &trace.shown(false), trace.degraded_by.clone());
         let rounds = plan.include_intermediate_responses.then_some(&trace.rounds);
-        (outcome, rounds.and_then(|rounds| show("reasoning_mom_responses", rounds)))
+        let shown = rounds.and_then(|rounds| show("reasoning_mom_responses", rounds));
+        let last = trace.rounds.last().into_iter().flat_map(|round| &round.responses);
+        Ended::of(outcome, shown, last.map(|response| response.content.clone()).collect())
     }
 
-    async fn workflows(&self, plan: &WorkflowPlan, draft: &mut Draft) -> Outcome {
+    async fn poll(&self, plan: &PollPlan, draft: &mut Draft) -> Ended<'r> {
+        let mut trace = PollTrace::default();
+        let outcome = poll(plan, self.request, self.calls, &mut trace, self.events).await;
+        keep(draft, "poll", &trace.bare(), Vec::new());
+        let shown = show("poll", &trace);
+        Ended::of(outcome, shown, trace.answers)
+    }
+
+    async fn workflows(&self, plan: &WorkflowPlan, draft: &mut Draft) -> Ended<'r> {
         let mut trace = WorkflowTrace::default();
         let fresh_id = state_id(self.site.run);
         let suspension = Suspension {
@@ -166,7 +228,9 @@ impl AtWork<'_> {
         };
         let outcome = workflows(plan, self.request, self.calls, &mut trace, self.events, &suspension).await;
         keep(draft, "workflows", &trace.shown(false), trace.degraded_by.clone());
-        (outcome, show("flow", &trace.shown(plan.include_intermediate_responses)))
+        let shown = show("flow", &trace.shown(plan.include_intermediate_responses));
+        let last = trace.steps.last().into_iter().flat_map(|step| &step.responses);
+        Ended::of(outcome, shown, last.map(|response| response.content.clone()).collect())
     }
 }
 
@@ -179,17 +243,17 @@ fn state_id(run: &str) -> String {
 }
 
 /// The answer of a run, or what the budget says instead of it where the budget is spent.
-async fn settle(
-    outcome: Result<Answer, LoopFault>,
-    shown: Option<Shown>,
+async fn settle<'a>(
+    ended: Ended<'a>,
     request: &ChatRequest,
     calls: &LiveCalls,
     draft: &mut Draft,
-) -> Result<Worked, Fault> {
+) -> Result<Worked<'a>, Fault> {
+    let Ended { outcome, shown, candidates, after } = ended;
     let (answer, ended) = spent::settle(outcome.map_err(|it| fault::of(&it)), request, calls).await;
     draft.budget(Arc::clone(&calls.budget), ended);
     draft.degraded(ended.word());
-    Ok(Worked { answer: answer?, shown })
+    Ok(Worked { answer: answer?, shown, candidates, after })
 }
 
 /// A trace in the record: answers' texts stay out of it.
@@ -199,15 +263,6 @@ fn keep(draft: &mut Draft, name: &str, trace: &impl Serialize, degraded: Vec<Str
 
 fn show(field: &'static str, trace: &impl Serialize) -> Option<Shown> {
     serde_json::to_value(trace).ok().map(|value| (field, value))
-}
-
-fn bare_fusion(trace: &FusionTrace) -> FusionTrace {
-    let mut bare = trace.shown(false, false);
-    bare.failed_models.clear();
-    for score in bare.grounding.iter_mut().flat_map(|grounding| &mut grounding.scores) {
-        score.flagged_spans.clear();
-    }
-    bare
 }
 
 fn bare_ratings(trace: &RatingsTrace) -> RatingsTrace {
@@ -243,7 +298,7 @@ mod tests {
         };
         let grounding = GroundingTrace { reference_mode: reference, policy, scores: vec![score] };
         let trace = FusionTrace { grounding: Some(grounding), ..FusionTrace::default() };
-        let kept = serde_json::to_string(&bare_fusion(&trace)).unwrap_or_default();
+        let kept = serde_json::to_string(&trace.bare()).unwrap_or_default();
         assert!(kept.contains("grounding") && !kept.contains("private"), "{kept}");
     }
 }

@@ -8,11 +8,12 @@ use crate::constrain::{Needs, Removed, constrain, nobody_left};
 use crate::fault::{Code, Fault};
 use crate::mom::Mom;
 use chorus_collab::confidence::{ConfidencePlan, Verifier};
+use chorus_collab::poll::PollPlan;
 use chorus_collab::ratings::RatingsPlan;
 use chorus_collab::remom::RemomPlan;
 use chorus_collab::workflows::WorkflowPlan;
 use chorus_collab::{Candidate, unsupported_param};
-use chorus_spec::{Algorithm, ConfidenceMethod, ConfidenceSettings, Model, ModelId, ModelRef};
+use chorus_spec::{Algorithm, ConfidenceMethod, Model, ModelId, ModelRef};
 use chorus_wire::ChatRequest;
 use std::sync::Arc;
 
@@ -38,7 +39,9 @@ pub(crate) fn plan(
     let plan = match algorithm {
         Algorithm::Confidence(settings) => {
             let mut plan = ConfidencePlan::from_settings(settings, &candidates).map_err(bad)?;
-            plan.verifier = verifier(mom, settings)?;
+            let asked = settings.method == ConfidenceMethod::AutomixEntailment;
+            plan.verifier = verifier(mom, settings.verifier_url.as_deref().filter(|_| asked))?;
+            plan.scorer = settings.scorer.as_deref().and_then(|file| mom.scorers.get(file));
             LooperPlan::Confidence(Box::new(plan))
         }
         Algorithm::Remom(settings) => {
@@ -48,10 +51,16 @@ pub(crate) fn plan(
             LooperPlan::Remom(Box::new(RemomPlan::from_settings(&settings, &candidates).map_err(bad)?))
         }
         Algorithm::Ratings(settings) => {
-            LooperPlan::Ratings(Box::new(RatingsPlan::from_settings(settings, &candidates).map_err(bad)?))
+            let mut plan = RatingsPlan::from_settings(settings, &candidates).map_err(bad)?;
+            plan.verifier = verifier(mom, settings.verifier_url.as_deref())?;
+            plan.scorer = settings.scorer.as_deref().and_then(|file| mom.scorers.get(file));
+            LooperPlan::Ratings(Box::new(plan))
         }
         Algorithm::Workflows(settings) => {
             LooperPlan::Workflows(Box::new(WorkflowPlan::from_settings(settings, &candidates).map_err(bad)?))
+        }
+        Algorithm::Poll(settings) => {
+            LooperPlan::Poll(Box::new(PollPlan::from_settings(settings, &candidates).map_err(bad)?))
         }
         other => {
             let text =
@@ -63,9 +72,8 @@ pub(crate) fn plan(
 }
 
 /// The verifier that the settings name; the model itself verifies where they name none.
-fn verifier(mom: &Mom, settings: &ConfidenceSettings) -> Result<Option<Arc<dyn Verifier>>, Fault> {
-    let asked = settings.method == ConfidenceMethod::AutomixEntailment;
-    let Some(url) = settings.verifier_url.as_ref().filter(|_| asked) else { return Ok(None) };
+fn verifier(mom: &Mom, url: Option<&str>) -> Result<Option<Arc<dyn Verifier>>, Fault> {
+    let Some(url) = url else { return Ok(None) };
     let server = mom.backends.server(url, "/verify")?;
     Ok(Some(Arc::new(AutomixServer(server))))
 }

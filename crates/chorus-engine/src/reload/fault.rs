@@ -20,7 +20,7 @@ pub enum Refusal {
     Stale(Digest),
     /// There is no file behind what is served, or no place for versions.
     #[error(
-        "this process has no file that it could write: it serves a built-in configuration, or keeps no versions"
+        "this process has no file that it could write: it serves a built-in configuration or a policy, or keeps no versions"
     )]
     NotWritable,
     /// The file was edited by somebody else and is not served.

@@ -26,9 +26,10 @@ pub struct Watching {
 /// # Errors
 /// When the system gives no watch.
 pub fn watch(configuration: Arc<Configuration>, quiet: Duration) -> notify::Result<Option<Watching>> {
-    let Some(path) = configuration.origin().path().map(Path::to_path_buf) else {
+    let watched: BTreeSet<PathBuf> = configuration.origin().files().into_iter().flat_map(folders).collect();
+    if watched.is_empty() {
         return Ok(None);
-    };
+    }
     let (tell, events) = mpsc::unbounded_channel();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         // Reading is an event too, and our own must not wake us.
@@ -36,7 +37,7 @@ pub fn watch(configuration: Arc<Configuration>, quiet: Duration) -> notify::Resu
             let _ = tell.send(());
         }
     })?;
-    for folder in folders(&path) {
+    for folder in watched {
         watcher.watch(&folder, RecursiveMode::NonRecursive)?;
     }
     tokio::spawn(follow(configuration, events, quiet));

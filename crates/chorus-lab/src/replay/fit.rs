@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const FEATURES: usize = 4;
 /// Penalty on a topic's deviation, in samples.
 const PENALTY: f64 = 30.0;
-const ROUNDS: usize = 400;
+const ROUNDS: usize = 100;
 const STEP: f64 = 0.6;
 const MOMENTUM: f64 = 0.9;
 
@@ -25,7 +25,7 @@ struct Sample {
 }
 
 /// What was learned.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fitted {
     /// Weights by topic.
     pub(super) topics: BTreeMap<String, VoteWeights>,

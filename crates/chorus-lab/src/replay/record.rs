@@ -31,7 +31,16 @@ pub(super) enum Half {
     HeldOut,
 }
 
+/// Parts of the training half: what is learned on the others is judged on one.
+pub(super) const FOLDS: u8 = 3;
+
 impl Row {
+    /// Which fold of its half it belongs to, below [`FOLDS`]: by the second byte of SHA-256 over the id in decimal.
+    pub(super) fn fold(&self) -> u8 {
+        let digest = Sha256::digest(self.id.to_string().as_bytes());
+        digest.get(1).map_or(0, |byte| byte % FOLDS)
+    }
+
     /// By the lowest bit of the first byte of SHA-256 over the id in decimal.
     pub(super) fn half(&self) -> Half {
         let digest = Sha256::digest(self.id.to_string().as_bytes());

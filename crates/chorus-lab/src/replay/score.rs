@@ -1,5 +1,6 @@
 //! Runs a poll over recorded questions and counts: right answers, calls, costs.
 
+use super::bootstrap::{Interval, interval};
 use super::prices::Prices;
 use super::record::Row;
 use super::recorded::Recorded;
@@ -20,10 +21,12 @@ pub struct StrategyRow {
     pub accuracy: f64,
     /// Accuracy minus that of the best fixed model.
     pub gain: f64,
-    /// Standard error of the gain, from the paired differences.
-    pub gain_error: f64,
+    /// Where the gain of other questions of this kind would lie.
+    pub gain_interval: Interval,
     /// Cost as a share of the best fixed model's, every answer taken as equally long.
     pub cost: f64,
+    /// Where the cost of other questions of this kind would lie.
+    pub cost_interval: Interval,
     /// The same by the recorded lengths of the answers.
     pub cost_by_length: f64,
     /// Model calls a question.
@@ -80,15 +83,23 @@ pub(super) fn row(name: &str, scored: &[Scored], fixed: &[Scored]) -> StrategyRo
     let mean = |value: &dyn Fn(&Scored) -> f64, of: &[Scored]| of.iter().map(value).sum::<f64>() / count;
     let right = |scored: &Scored| f64::from(scored.right);
     let gain = mean(&right, scored) - mean(&right, fixed);
-    let differences = scored.iter().zip(fixed).map(|(one, other)| right(one) - right(other));
-    let variance = differences.map(|d| (d - gain).powi(2)).sum::<f64>() / count;
     let share = |value: &dyn Fn(&Scored) -> f64| mean(value, scored) / mean(value, fixed);
+    let differences: Vec<f64> =
+        scored.iter().zip(fixed).map(|(one, other)| right(one) - right(other)).collect();
+    let shares: Vec<(f64, f64)> =
+        scored.iter().zip(fixed).map(|(one, other)| (one.price, other.price)).collect();
+    let gain_of = |drawn: &[usize]| drawn.iter().filter_map(|at| differences.get(*at)).sum::<f64>() / count;
+    let cost_of = |drawn: &[usize]| {
+        let pairs = || drawn.iter().filter_map(|at| shares.get(*at));
+        pairs().map(|(one, _)| one).sum::<f64>() / pairs().map(|(_, other)| other).sum::<f64>()
+    };
     StrategyRow {
         name: name.to_owned(),
         accuracy: mean(&right, scored),
         gain,
-        gain_error: (variance / count).sqrt(),
+        gain_interval: interval(scored.len(), gain_of),
         cost: share(&|scored| scored.price),
+        cost_interval: interval(scored.len(), cost_of),
         cost_by_length: share(&|scored| scored.price_by_length),
         calls: mean(&|scored| scored.calls as f64, scored),
     }

@@ -1,4 +1,6 @@
 //! Chooses the thresholds of a cascade: the most accurate ones on the training half whose cost stays below a cap.
+//!
+//! **Invariant:** the last step of a path always answers, whatever it seems likely to be.
 
 use super::score::Scored;
 
@@ -10,28 +12,31 @@ const STRIDE: usize = 3;
 /// One training question: after each step, whether the leader is right, how likely it seems, and what was paid so far.
 pub(super) type Path = Vec<(bool, f64, f64)>;
 
-/// The thresholds of the first two of three steps, and the right answers with them; the last step always accepts.
-pub(super) fn thresholds(paths: &[Path], cap: f64) -> ([f64; 2], usize) {
+/// Thresholds of the steps before the last, of at most two of them.
+pub(super) type Thresholds = [f64; 2];
+
+/// The thresholds, and the right answers with them; none where no thresholds stay below the cap.
+pub(super) fn thresholds(paths: &[Path], cap: f64) -> Option<(Thresholds, usize)> {
     let grid = || GRID.step_by(STRIDE).map(|percent| f64::from(percent) / 100.0);
-    let mut best = ([0.0; 2], 0usize, f64::INFINITY);
+    let mut best: Option<(Thresholds, usize, f64)> = None;
     for first in grid() {
         for second in grid() {
             let (right, paid) = outcome(paths, [first, second]);
-            let better = right > best.1 || (right == best.1 && paid < best.2);
+            let better = best.is_none_or(|(_, most, least)| right > most || (right == most && paid < least));
             if paid <= cap * paths.len() as f64 && better {
-                best = ([first, second], right, paid);
+                best = Some(([first, second], right, paid));
             }
         }
     }
-    (best.0, best.1)
+    best.map(|(thresholds, right, _)| (thresholds, right))
 }
 
 /// Right answers, and what was paid.
-fn outcome(paths: &[Path], thresholds: [f64; 2]) -> (usize, f64) {
-    let needed = thresholds.into_iter().chain(std::iter::repeat(0.0));
+fn outcome(paths: &[Path], thresholds: Thresholds) -> (usize, f64) {
     paths.iter().fold((0, 0.0), |(right, paid), path| {
-        let stop = path.iter().zip(needed.clone()).find(|((_, share, _), needed)| share >= needed);
-        stop.map_or((right, paid), |((is_right, _, price), _)| (right + usize::from(*is_right), paid + price))
+        let stop = path.iter().zip(thresholds).find(|((_, share, _), needed)| share >= needed);
+        let end = stop.map(|(step, _)| step).filter(|_| path.len() > 1).or(path.last());
+        end.map_or((right, paid), |(is_right, _, price)| (right + usize::from(*is_right), paid + price))
     })
 }
 
@@ -56,9 +61,16 @@ mod tests {
         let sure = || vec![(true, 0.95, 1.0), (true, 0.95, 2.0), (true, 0.95, 7.0)];
         let unsure = || vec![(false, 0.5, 1.0), (false, 0.6, 2.0), (true, 0.9, 7.0)];
         let paths: Vec<Path> = vec![sure(), unsure()];
-        let (rich, right) = thresholds(&paths, 4.0);
+        let (rich, right) = thresholds(&paths, 4.0).unwrap();
         assert_eq!((outcome(&paths, rich), right), ((2, 8.0), 2));
-        let (poor, right) = thresholds(&paths, 1.0);
+        let (poor, right) = thresholds(&paths, 1.0).unwrap();
         assert_eq!((outcome(&paths, poor), right), ((1, 2.0), 1));
+        assert_eq!(thresholds(&paths, 0.5), None);
+    }
+
+    #[test]
+    fn the_last_step_answers_in_any_case() {
+        let two_steps: Vec<Path> = vec![vec![(false, 0.1, 1.0), (true, 0.2, 6.0)]];
+        assert_eq!(outcome(&two_steps, [0.9, 0.9]), (1, 6.0));
     }
 }

@@ -3,8 +3,8 @@
 use crate::recipes::*;
 use chorus_policy::{Evidence, Observation, Progress, Scope, Truth};
 use chorus_spec::{
-    Condition, InputSource, Mapping, MappingMethod, MappingOutput, NumericPredicate, OnAbsent, Partition,
-    PartitionSemantics, Place, Recipe, Score, ScoreInput, Strategy as Ranking, ValueSource,
+    Calibration, Condition, InputSource, Mapping, MappingMethod, MappingOutput, NumericPredicate, OnAbsent,
+    Partition, PartitionSemantics, Place, Recipe, Score, ScoreInput, Strategy as Ranking, ValueSource,
 };
 use proptest::prelude::*;
 
@@ -129,7 +129,7 @@ fn projections(recipe: &mut Recipe, inputs: &[usize], bound: f64) {
         name: "m".to_owned(),
         source: "s".to_owned(),
         method: MappingMethod::ThresholdBands,
-        calibration: None,
+        calibration: (bound > 0.25).then_some(Calibration { slope: 6.0 }),
         outputs: vec![
             MappingOutput {
                 name: "low".to_owned(),

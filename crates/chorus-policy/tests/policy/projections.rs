@@ -3,7 +3,7 @@
 use crate::recipes::*;
 use chorus_policy::{Evidence, Observation, Scope};
 use chorus_spec::{
-    Calibration, InputSource, Mapping, MappingMethod, MappingOutput, NumericPredicate, Partition,
+    Calibration, InputSource, Mapping, MappingMethod, MappingOutput, NumericPredicate, OnAbsent, Partition,
     PartitionSemantics, Place, Recipe, Score, ScoreInput, ValueSource,
 };
 
@@ -224,19 +224,63 @@ fn a_projection_is_computed_only_when_a_decision_depends_on_it() {
 }
 
 #[test]
-fn one_absent_term_leaves_every_band_unknown() {
+fn an_absent_term_leaves_unknown_the_bands_that_it_could_change() {
     let recipe = difficulty(MappingMethod::ThresholdBands, None);
     let policy = compile(&recipe);
     let mut broken = hard_request();
-    broken.insert(key("embedding:e"), failed());
+    // Without the keyword the total is somewhere in 0.8..=1.8.
+    broken.insert(key("keyword:k"), failed());
     let failure = done(policy.decide(&broken, &Scope::All));
     assert_eq!((winner(&failure), &failure.blocked), (Some("else"), &None));
-    broken.insert(key("embedding:e"), unsupported());
+    broken.insert(key("keyword:k"), unsupported());
     let missing = done(policy.decide(&broken, &Scope::All));
     assert_eq!(
         missing.blocked.map(|b| (b.decision, b.missing)),
-        Some(("tough".to_owned(), vec![key("embedding:e")]))
+        Some(("tough".to_owned(), vec![key("keyword:k")]))
     );
+    // Without the example's nearness it is in 1.2..=2.0: tough, whatever the nearness would have been.
+    for absent in [failed(), unsupported()] {
+        let mut sure = hard_request();
+        sure.insert(key("embedding:e"), absent);
+        let verdict = done(policy.decide(&sure, &Scope::All));
+        assert_eq!((winner(&verdict), &verdict.blocked), (Some("tough"), &None));
+        assert_eq!(verdict.projections.scores, [], "no total is made up");
+    }
+}
+
+#[test]
+fn a_raw_term_that_is_absent_leaves_every_band_unknown() {
+    let policy = compile(&difficulty(MappingMethod::ThresholdBands, None));
+    let mut broken = hard_request();
+    broken.insert(key("context:c"), failed());
+    assert_eq!(winner(&done(policy.decide(&broken, &Scope::All))), Some("else"));
+}
+
+#[test]
+fn a_band_that_words_settle_asks_for_no_encoder() {
+    for slope in [None, Some(12.0)] {
+        let mut recipe = difficulty(MappingMethod::ThresholdBands, slope);
+        recipe.decisions[0].rules = all_of([leaf("keyword:k"), leaf("projection:tough")]).into();
+        let policy = compile(&recipe);
+        let world = World { recipe: &recipe, all: hard_request() };
+        let (verdict, rounds) = world.decide(&policy, &Scope::All);
+        assert_eq!(winner(&verdict), Some("tough"));
+        assert!(rounds.iter().flatten().all(|ask| cost(ask.family) < 3), "{rounds:?}");
+        let won = verdict.winner.unwrap();
+        assert!(!won.confidence_complete);
+        let full = done(policy.explain(&hard_request(), &Scope::All)).winner.unwrap();
+        assert!(won.confidence <= full.confidence && full.confidence_complete);
+    }
+}
+
+#[test]
+fn a_test_of_an_exact_total_waits_for_it() {
+    let mut recipe = difficulty(MappingMethod::ThresholdBands, None);
+    recipe.decisions[0].rules = tested("projection:tough", Some(1.5), OnAbsent::Unknown).into();
+    let policy = compile(&recipe);
+    let partly = evidence([("keyword:k", yes(0.3)), ("context:c", raw(20.0)), ("keyword:l", no())]);
+    assert_eq!(asked(&policy.decide(&partly, &Scope::All)), ["embedding:e"]);
+    assert_eq!(winner(&done(policy.decide(&hard_request(), &Scope::All))), Some("tough"));
 }
 
 #[test]

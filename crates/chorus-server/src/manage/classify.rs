@@ -10,6 +10,7 @@ use crate::door::Door;
 use axum::body::Body;
 use axum::extract::State;
 use axum::routing::post;
+use chorus_engine::classify::RuleFamily;
 use chorus_engine::{Code, Fault, Mom, classify};
 use chorus_policy::{AbsentReason, Evidence, Observation};
 use chorus_spec::{Family, SignalKey};
@@ -148,7 +149,8 @@ pub(super) struct SecurityAnswer {
     recommendation: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<String>,
-    patterns_detected: Vec<String>,
+    /// Families of attempts that are told by words; none where only the head says so.
+    patterns_detected: Vec<&'static str>,
     processing_time_ms: u64,
 }
 
@@ -228,6 +230,7 @@ pub(super) async fn security_of(mom: &Mom, text: &str, reasoning: bool) -> Resul
     let started = Instant::now();
     let evidence = mom.classifiers.observe(&[Family::Jailbreak], user(text)).await?;
     let seen = Seen::of(&evidence, Family::Jailbreak, classify::JAILBREAK)?;
+    let families = mom.classifiers.attempts(user(text)).await?;
     let reasoning = reasoning.then(|| {
         let least = mom.spec.global.prompt_guard_threshold;
         format!("the score is {:.4}; at {least} and above a text counts as an attempt", seen.score)
@@ -239,7 +242,7 @@ pub(super) async fn security_of(mom: &Mom, text: &str, reasoning: bool) -> Resul
         confidence: if seen.matched { seen.score } else { 1.0 - seen.score },
         recommendation: if seen.matched { "block" } else { "allow" },
         reasoning,
-        patterns_detected: Vec::new(),
+        patterns_detected: families.into_iter().map(RuleFamily::as_str).collect(),
         processing_time_ms: words::millis(started),
     })
 }

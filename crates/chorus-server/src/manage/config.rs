@@ -233,7 +233,7 @@ fn named<'v>(list: &'v Value, name: &str) -> Option<&'v Value> {
     list.as_array()?.iter().find(|item| item.get("name").and_then(Value::as_str) == Some(name))
 }
 
-fn absent(what: &str, name: &str) -> Response {
+pub(super) fn absent(what: &str, name: &str) -> Response {
     let shown: String = name.chars().take(80).collect();
     reply::refusal(StatusCode::NOT_FOUND, "not_found", &format!("there is no {what} `{shown}`"))
 }
@@ -243,11 +243,11 @@ fn shown(door: &Door) -> Result<Value, Refused> {
     Ok(document(&managed(door)?.state().text)?.masked().to_json())
 }
 
-fn document(text: &str) -> Result<Document, Refused> {
+pub(super) fn document(text: &str) -> Result<Document, Refused> {
     Document::parse(text).map_err(|diagnostics| refusal::of(&Refusal::Rejected(diagnostics)).into())
 }
 
-fn managed(door: &Door) -> Result<&Arc<Configuration>, Refused> {
+pub(super) fn managed(door: &Door) -> Result<&Arc<Configuration>, Refused> {
     door.configuration.as_ref().ok_or_else(|| {
         words::fault(&Fault::new(Code::NotSupported, "this process does not manage a configuration")).into()
     })
@@ -255,7 +255,7 @@ fn managed(door: &Door) -> Result<&Arc<Configuration>, Refused> {
 
 /// Who may write: somebody who says what the change is based on, and is no page of another site. A page can be made to
 /// reach loopback by a name of its own, but not to forge `Host`.
-fn writing(door: &Door, headers: &HeaderMap) -> Result<(Arc<Configuration>, Basis), Refused> {
+pub(super) fn writing(door: &Door, headers: &HeaderMap) -> Result<(Arc<Configuration>, Basis), Refused> {
     let configuration = Arc::clone(managed(door)?);
     let host =
         headers.get(HOST).and_then(|host| host.to_str().ok()).and_then(|host| host.parse::<Uri>().ok());
@@ -295,7 +295,7 @@ fn etag(digest: &Digest) -> HeaderMap {
 }
 
 /// The body as a configuration's text; JSON becomes YAML.
-async fn text_of(door: &Door, headers: &HeaderMap, body: Body) -> Result<String, Refused> {
+pub(super) async fn text_of(door: &Door, headers: &HeaderMap, body: Body) -> Result<String, Refused> {
     let bytes = body::read(body, &door.limits).await?;
     let json = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).is_some_and(|v| v.contains("json"));
     if !json {
@@ -308,7 +308,7 @@ async fn text_of(door: &Door, headers: &HeaderMap, body: Body) -> Result<String,
 }
 
 /// A change comes to its end also when whoever asked for it hangs up: the file and what is served stay one.
-async fn to_its_end(
+pub(super) async fn to_its_end(
     change: impl Future<Output = Result<Arc<reload::State>, Refusal>> + Send + 'static,
 ) -> Answered {
     let outcome = tokio::spawn(change).await;

@@ -1,4 +1,5 @@
-//! `GET /info/models` and `GET /info/classifier`: what this process has loaded, and what it can say of a request.
+//! `GET /info/models`, `/info/classifier`, `/startup-status`, `/metrics/classification`: what this process has loaded, what
+//! it can say of a request, and what it has said so far.
 
 use super::endpoint::{Endpoint, Route};
 use super::words;
@@ -7,8 +8,10 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
 use chorus_engine::classify;
+use chorus_engine::tally::FamilyTally;
 use chorus_spec::{Endpoint as Backend, ModelId, Spec};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// What is loaded.
 pub(super) fn routes() -> Vec<Route> {
@@ -21,6 +24,24 @@ pub(super) fn routes() -> Vec<Route> {
         Route::new(
             read("/info/classifier", "the families of signals, with cost and thresholds"),
             get(classifier),
+        ),
+        Route::new(
+            Endpoint::new(
+                "GET",
+                "/startup-status",
+                "ready.read",
+                "whether it serves, and what it has loaded for that",
+            ),
+            get(startup),
+        ),
+        Route::new(
+            Endpoint::new(
+                "GET",
+                "/metrics/classification",
+                "metrics.read",
+                "what signals came to in live requests, by family, since this configuration is served",
+            ),
+            get(tally),
         ),
     ]
 }
@@ -50,6 +71,26 @@ fn local_models(spec: &Spec) -> Vec<&str> {
     names.sort_unstable();
     names.dedup();
     names
+}
+
+/// By the time that this plane answers, models are loaded; before, a connection is refused.
+async fn startup(State(door): State<Door>) -> Response {
+    let mom = door.engine.serving();
+    let phase = if door.is_ready() { "ready" } else { "starting" };
+    let encoder = mom.classifiers.encoder().map(|(digest, _)| digest);
+    words::answer(Ok(json!({
+        "phase": phase, "ready": door.is_ready(), "generation": mom.generation, "digest": mom.spec.digest,
+        "recipes": mom.spec.recipes.len(), "encoder": encoder, "local": local_models(&mom.spec),
+    })))
+}
+
+async fn tally(State(door): State<Door>) -> Response {
+    let mom = door.engine.serving();
+    let mut families = BTreeMap::new();
+    mom.recipes.iter().for_each(|recipe| recipe.tally(&mut families));
+    let families: BTreeMap<String, FamilyTally> =
+        families.into_iter().map(|(family, tally)| (family.to_string(), tally)).collect();
+    words::answer(Ok(json!({ "generation": mom.generation, "families": families })))
 }
 
 async fn classifier(State(door): State<Door>) -> Response {

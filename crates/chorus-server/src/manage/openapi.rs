@@ -1,7 +1,11 @@
 //! The table of endpoints, for people and for programs. It knows no handler.
 
+use super::data_plane;
 use super::endpoint::{Endpoint, Field};
 use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
+
+const PAGE: &str = include_str!("page.html");
 
 /// The table as a list.
 pub(super) fn list(endpoints: &[Endpoint]) -> Value {
@@ -11,20 +15,52 @@ pub(super) fn list(endpoints: &[Endpoint]) -> Value {
 
 /// The OpenAPI document, as it is also kept in `docs/openapi.json`.
 pub(super) fn document(endpoints: &[Endpoint]) -> String {
-    let mut paths = Map::new();
+    let mut paths = data_plane::paths();
     for endpoint in endpoints {
         let methods = paths.entry(endpoint.path).or_insert_with(|| json!({}));
         if let Some(methods) = methods.as_object_mut() {
-            methods.insert(endpoint.method.to_lowercase(), operation(endpoint));
+            // What the data plane says of itself stands.
+            methods.entry(endpoint.method.to_lowercase()).or_insert_with(|| operation(endpoint));
         }
     }
+    let mut schemas = data_plane::schemas();
+    schemas.insert("Error".to_owned(), error_schema());
     let document = json!({
         "openapi": "3.1.0",
-        "info": {"title": "Chorus management plane", "version": env!("CARGO_PKG_VERSION")},
+        "info": {"title": "Chorus", "description": "The data plane below /v1, the management plane besides.", "version": env!("CARGO_PKG_VERSION")},
         "paths": paths,
-        "components": {"schemas": {"Error": error_schema()}},
+        "components": {"schemas": schemas},
     });
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+}
+
+/// The table as a page for people. It loads nothing from anywhere, and nothing in it runs.
+pub(super) fn page(endpoints: &[Endpoint]) -> String {
+    let mut rows = String::new();
+    for it in endpoints {
+        let fields: Vec<String> = it.fields.iter().map(field_line).collect();
+        let condition = if it.conditional { "<br>needs <code>If-Match</code>" } else { "" };
+        let _ = writeln!(
+            rows,
+            "<tr><td><code>{} {}</code></td><td>{}{condition}{}</td><td><code>{}</code></td></tr>",
+            it.method,
+            escaped(it.path),
+            escaped(it.does),
+            fields.concat(),
+            escaped(it.permission),
+        );
+    }
+    PAGE.replace("{{rows}}", &rows).replace("{{version}}", env!("CARGO_PKG_VERSION"))
+}
+
+fn field_line(field: &Field) -> String {
+    let must = if field.required { ", required" } else { "" };
+    format!("<br><code>{}</code> ({}{must}): {}", escaped(field.name), field.kind, escaped(field.does))
+}
+
+/// Text inside an element, its code spans kept as such.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 fn operation(endpoint: &Endpoint) -> Value {

@@ -182,7 +182,7 @@ fn agent(request: &Received) -> Script {
 }
 
 #[tokio::test]
-async fn an_agent_loop_goes_through_the_panel_twice() {
+async fn an_agent_loop_goes_through_the_panel_once() {
     let house = House::open(HOUSE).await;
     house.up.on_with("judge", agent);
     let mut request = ask("vllm-sr/fusion", "When is high tide?");
@@ -203,7 +203,7 @@ async fn an_agent_loop_goes_through_the_panel_twice() {
     assert_eq!(told.is_whole().text, "High tide is at noon.");
     assert_eq!(told.finishes, ["stop"]);
     only_the_writer_has_tools(&house);
-    assert_eq!(house.up.requests().len(), 10, "the panel is asked in every turn");
+    assert_eq!(house.up.requests().len(), 6, "g25: the second turn is the writer's alone");
 }
 
 /// DESIGN.md §5.5, and the writer's tools are the client's bytes.

@@ -6,4 +6,4 @@ pub(crate) mod house;
 
 pub(crate) use client::{Answer, Event, Told};
 pub(crate) use files::{HOUSE, ask, user};
-pub(crate) use house::{House, Setup};
+pub(crate) use house::{House, KEY, Setup};

@@ -78,6 +78,32 @@ async fn personal_data_is_found_at_its_place_and_shown_only_when_asked() {
     assert_eq!(house.post("/api/v1/classify/pii", &other).await.json()["has_pii"], false);
 }
 
+/// One of each kind that is most often reported to slip through.
+const KINDS: [(&str, &str); 5] = [
+    ("EMAIL_ADDRESS", "write to bob.miller@example.com"),
+    ("PHONE_NUMBER", "call me on +1-415-555-0134"),
+    ("CREDIT_CARD", "the card is 4111 1111 1111 1111"),
+    ("IBAN_CODE", "pay to DE02 1203 0000 0000 2020 51"),
+    ("IP_ADDRESS", "my address is 203.0.113.77, the ip of this host"),
+];
+
+#[tokio::test]
+async fn e05_what_the_check_finds_the_request_path_enforces() {
+    let guarded = policy("gen-1")
+        .replace("  decisions:\n", "    pii: [{ name: personal, threshold: 0.6 }]\n  decisions:\n    - { name: guard, priority: 90, rules: { type: pii, name: personal }, modelRefs: [], plugins: [{ type: fast_response, configuration: { message: withheld } }] }\n");
+    let house = House::open(&guarded).await;
+    house.up.otherwise(|_| Script::reply("sent"));
+    for (kind, text) in KINDS {
+        let check = house.post("/api/v1/classify/pii", &json!({"text": text})).await.json();
+        let kinds: Vec<&str> =
+            check["entities"].as_array().unwrap().iter().map(|e| e["type"].as_str().unwrap()).collect();
+        assert!(kinds.contains(&kind), "{text}: {check}");
+        assert_eq!(house.chat(text).await.text(), "withheld", "{text}");
+    }
+    assert_eq!(house.chat("good night").await.text(), "sent");
+    assert_eq!(house.up.requests().len(), 1);
+}
+
 #[tokio::test]
 async fn b12_an_unknown_option_is_refused() {
     let house = House::open(&policy("gen-1")).await;

@@ -8,8 +8,11 @@
     reason = "a test that cannot go on should say where"
 )]
 
+mod adviser;
 mod classify;
 mod config;
 mod house;
+mod parts;
+mod purpose;
 mod swaps;
 mod watch;

@@ -151,16 +151,20 @@ pub(super) const CLASSIFIER: Page = Page {
     container: "classifiers",
     is: "A classifier of the operator's own. A rule emits `name:label` for each of its labels.",
     keys: &[
-        key("type", "required", "`local` (a head over the encoder), or `llm` (a model that is asked; absent in this version)"),
+        key("type", "required", "`local` (a head over the encoder), or `llm` (a model that is asked)"),
         key("model_path", "", "for `local`: the head's file, looked for like a knowledge base"),
         key("model", "", "for `llm`: the model; for `local`: the file, where `model_path` is not written"),
         key("labels", "required", "the labels"),
-        key("instructions", "", "for `llm`"),
+        key("instructions", "", "for `llm`: what the labels mean, in words for the model"),
     ],
     about: "\
 A decision asks a label with a predicate over its probability, which is raw; without one a label holds from .5 on. The
 file is a head as `chorus lab train-head` writes it (safetensors: `weight`, `bias`, and a card in its metadata). A head
-that lacks a label, or was trained on another encoder than the loaded one, is refused when the configuration is loaded.",
+that lacks a label, or was trained on another encoder than the loaded one, is refused when the configuration is loaded.
+A model that is asked (`type: llm`) gets the labels, the instructions and the text between tags that it cannot forge,
+and names one label: confidence and raw are 1 for it and 0 for the others. It is asked only when nothing cheaper settles
+the route, within `classifier_time` (5 s) and the request's budget, and its call stands in the record with the role
+`signal`. The evaluation endpoint, `explain` and `policy test` call no model, so there the rule is absent.",
     example: "\
 classifiers:
   - name: mood

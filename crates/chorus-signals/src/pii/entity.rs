@@ -232,5 +232,8 @@ mod tests {
             assert!(entity.is_called(&entity.name().to_lowercase()));
         }
         assert!(Entity::Gpe.is_called("LOCATION") && !Entity::Person.is_called("LOCATION"));
+        let groups = Entity::ALL.iter().filter_map(|entity| entity.group());
+        let allowed: BTreeSet<&str> = chorus_spec::PII_TYPES.into_iter().collect();
+        assert_eq!(names.into_iter().chain(groups).collect::<BTreeSet<_>>(), allowed);
     }
 }

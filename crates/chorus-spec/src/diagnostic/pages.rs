@@ -170,14 +170,15 @@ routing: [
     DiagnosticCode {
         code: code::UNKNOWN_LABEL,
         says: "A rule of `fact_check`, `user_feedbacks` or `modality` is named after a label that no head \
-               gives, so it could never match.",
+               gives, so it could never match; or a `pii` rule allows a type that nothing is found as, so it allows \
+               nothing (a warning).",
         example: Some(
             r#"routing:
   signals:
     user_feedbacks: [{ name: angry }]
 "#,
         ),
-        fix: "Name the rule after one of the labels that the help lists, in the same case.",
+        fix: "Name the rule after one of the labels that the help lists, in the same case; of a type, any case will do.",
     },
     DiagnosticCode {
         code: code::DUPLICATE_KEY,

@@ -62,16 +62,21 @@ impl Reading {
     /// base. Empty while there are errors.
     #[must_use]
     pub fn lint(&self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
-        let found = self.spec.as_ref().map(crate::lint).unwrap_or_default();
-        let (mut policy, mut base) = (Vec::new(), Vec::new());
-        for it in found {
-            match base::of_base(it) {
-                Ok(it) => base.push(it),
-                Err(it) => policy.push(it),
-            }
-        }
-        (policy, base)
+        by_text(self.spec.as_ref().map(crate::lint).unwrap_or_default())
     }
+}
+
+/// Divides findings about what was read into those of the policy and those of its base, each at its place there.
+#[must_use]
+pub fn by_text(found: Vec<Diagnostic>) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
+    let (mut policy, mut base) = (Vec::new(), Vec::new());
+    for it in found {
+        match base::of_base(it) {
+            Ok(it) => base.push(it),
+            Err(it) => policy.push(it),
+        }
+    }
+    (policy, base)
 }
 
 /// Reads a policy: parses, compiles, lays it over the base, and checks the whole.

@@ -7,23 +7,24 @@ use super::cursor::Cursor;
 use super::measures::{ON_ERROR, TEMPERATURE_MOST, size, template};
 use super::names::{Answerers, Asker};
 use super::nearest::suggest;
-use super::{budgets, loopers, workflows};
+use super::{budgets, loopers, poll, selectors, workflows};
 use crate::diagnostic::code;
 use crate::{
-    Algorithm, Backend, Endpoint, FusionOverride, FusionSettings, GroundingPolicy, GroundingReference,
-    GroundingSettings, ModelId, ModelRef, OnError, UnsupportedAlgorithm,
+    Algorithm, Backend, Endpoint, FusionOverride, FusionPreset, FusionSettings, GroundingPolicy,
+    GroundingReference, GroundingScorer, GroundingSettings, ModelId, ModelRef, OnError, PanelCadence,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The type words of the contract.
-const TYPES: [&str; 16] = [
+const TYPES: [&str; 19] = [
     "static",
     "fusion",
     "confidence",
     "ratings",
     "remom",
     "workflows",
+    "poll",
     "router_dc",
     "hybrid",
     "latency_aware",
@@ -34,6 +35,8 @@ const TYPES: [&str; 16] = [
     "svm",
     "mlp",
     "prompt",
+    "elo",
+    "thompson",
 ];
 
 /// Reads the `algorithm` of a decision; `static` when absent.
@@ -68,12 +71,11 @@ pub(super) fn read(
         "ratings" => Algorithm::Ratings(Box::new(loopers::ratings(&at, refs, on_error, answerers, asker))),
         "remom" => Algorithm::Remom(Box::new(loopers::remom(&at, refs, on_error, answerers, asker))),
         "workflows" => Algorithm::Workflows(Box::new(workflows::read(&at, on_error, answerers, asker))),
-        _ => {
-            let named = at.get("type").unwrap_or_else(|| at.clone());
-            named
-                .warn(code::NOT_SUPPORTED_YET, format!("the algorithm `{kind}` is known, not supported yet"));
-            Algorithm::Unsupported(UnsupportedAlgorithm { kind: kind.to_owned(), place: at.place() })
-        }
+        "poll" => Algorithm::Poll(Box::new(poll::read(&at, refs, on_error))),
+        selector => match selectors::read(&at, selector, on_error, answerers, asker) {
+            Some(settings) => Algorithm::Selector(Box::new(settings)),
+            None => Algorithm::Static,
+        },
     }
 }
 
@@ -103,6 +105,7 @@ fn fusion(
     let settings = FusionSettings {
         judge: at.get("model").and_then(|name| answerers.model(&name, Asker { role: "judge", ..asker })),
         panel: panel_written.iter().filter_map(|name| answerers.model(name, member)).collect(),
+        preset: at.word("preset", &FusionPreset::WORDS),
         overrides: at
             .items("analysis_overrides")
             .iter()
@@ -128,6 +131,7 @@ fn fusion(
         single_answer_passthrough: at
             .boolean("single_answer_passthrough")
             .unwrap_or(defaults.single_answer_passthrough),
+        cadence: at.word("panel_cadence", &CADENCES).unwrap_or_default(),
         grounding: grounding(&at),
         budget: budgets::read(&at),
     };
@@ -137,6 +141,9 @@ fn fusion(
     }
     settings
 }
+
+pub(super) const CADENCES: [(&str, PanelCadence); 2] =
+    [("user_turn", PanelCadence::UserTurn), ("every_turn", PanelCadence::EveryTurn)];
 
 /// Grounding is off unless it is switched on. Source: contract §1.8.
 fn grounding(fusion: &Cursor<'_>) -> Option<GroundingSettings> {
@@ -150,6 +157,8 @@ fn grounding(fusion: &Cursor<'_>) -> Option<GroundingSettings> {
         ("annotate", GroundingPolicy::Annotate),
         ("filter", GroundingPolicy::Filter),
     ];
+    const SCORERS: [(&str, GroundingScorer); 2] =
+        [("words", GroundingScorer::Words), ("meaning", GroundingScorer::Meaning)];
     let at = fusion.get("grounding")?;
     let defaults = GroundingSettings::default();
     let settings = GroundingSettings {
@@ -160,6 +169,7 @@ fn grounding(fusion: &Cursor<'_>) -> Option<GroundingSettings> {
         contradiction_penalty: at
             .float_in("nli_contradiction_penalty", 0.0, f64::MAX)
             .unwrap_or(defaults.contradiction_penalty),
+        scorer: at.word("scorer", &SCORERS).unwrap_or_default(),
         on_error: at.word("on_error", &ON_ERROR).unwrap_or(defaults.on_error),
     };
     at.boolean("enabled").unwrap_or(false).then_some(settings)

@@ -74,6 +74,12 @@ fn key(text: &'static str) -> Key {
     Key { name: name.trim_start_matches(['~', '-', '.']), mark, value }
 }
 
+/// The keys of a mapping that this version reads, in the table's order.
+pub(super) fn read_keys(shape: &str) -> Vec<&'static str> {
+    let keys = CONTRACT.get(shape).into_iter().flat_map(|shape| &shape.keys);
+    keys.filter(|key| key.mark == Mark::Read).map(|key| key.name).collect()
+}
+
 /// Reports every key that the contract does not have, or that this version does not run.
 pub(super) fn check(root: &Cursor<'_>) {
     walk(root, "Config", false);

@@ -301,6 +301,16 @@ impl<'a> Cursor<'a> {
         self.get(key)?.number()
     }
 
+    /// This number within bounds, both inclusive.
+    pub(super) fn number_in(&self, least: f64, most: f64) -> Option<f64> {
+        let value = self.number()?;
+        if (least..=most).contains(&value) {
+            return Some(value);
+        }
+        self.error(code::BAD_RANGE, format!("{value} is out of range; it must be in {least}..={most}"));
+        None
+    }
+
     /// An optional number within bounds, both inclusive.
     pub(super) fn float_in(&self, key: &str, least: f64, most: f64) -> Option<f64> {
         let at = self.get(key)?;

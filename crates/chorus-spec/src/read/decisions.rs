@@ -5,7 +5,7 @@
 
 use super::cursor::Cursor;
 use super::names::{Answerers, Asker, Facts, unique};
-use super::{algorithms, outputs, plugins, rules};
+use super::{algorithms, iterations, outputs, plugins, rules};
 use crate::diagnostic::code;
 use crate::{Algorithm, Decision, ModelRef, Plugin};
 use std::collections::BTreeSet;
@@ -34,8 +34,10 @@ fn decision(
     answerers: &Answerers<'_>,
 ) -> Decision {
     let asker = Asker { recipe, decision: &name, role: "candidate" };
-    let model_refs: Vec<ModelRef> =
-        at.items("modelRefs").iter().filter_map(|item| model_ref(item, answerers, asker)).collect();
+    let read_model = |item: &Cursor<'_>| model_ref(item, answerers, asker);
+    let written = at.items("modelRefs").iter().filter_map(read_model).collect();
+    let candidate_iterations = iterations::read(at, &read_model);
+    let model_refs = iterations::unrolled(written, &candidate_iterations);
     let algorithm = algorithms::read(at, &model_refs, answerers, asker);
     let plugins = plugins::read(at);
     check_candidates(at, &algorithm, &plugins, answerers);
@@ -50,7 +52,7 @@ fn decision(
         output_contract: at.string("output_contract").filter(|text| !text.trim().is_empty()),
         output_contract_spec: outputs::contract(at),
         emits: outputs::emits(at),
-        candidate_iterations: outputs::iterations(at, &|item| model_ref(item, answerers, asker)),
+        candidate_iterations,
         adaptations: outputs::adaptations(at),
         annotations: outputs::annotations(at),
         place: at.place(),
@@ -78,7 +80,7 @@ fn check_candidates(at: &Cursor<'_>, algorithm: &Algorithm, plugins: &[Plugin], 
     check_company(at, algorithm);
     let is_written = |keys: &[&str]| at.dig(keys).is_some_and(|it| !it.is_empty_list());
     let panel_is_written = is_written(&["algorithm", "fusion", "analysis_models"]);
-    if is_written(&["modelRefs"]) || has_panel || has_answer || panel_is_written {
+    if is_written(&["modelRefs"]) || loops_put_out(at) || has_panel || has_answer || panel_is_written {
         return;
     }
     if matches!(algorithm, Algorithm::Fusion(_)) {
@@ -94,10 +96,18 @@ fn check_candidates(at: &Cursor<'_>, algorithm: &Algorithm, plugins: &[Plugin], 
     }
 }
 
+/// Whether a loop names models; those that were refused have been reported.
+fn loops_put_out(at: &Cursor<'_>) -> bool {
+    at.items("candidateIterations").iter().any(|it| !it.items("models").is_empty())
+}
+
 /// A cascade and a rated ensemble need two candidates. Source: contract §2.1.
 fn check_company(at: &Cursor<'_>, algorithm: &Algorithm) {
     let written = at.items("modelRefs").len();
-    if written == 1 && matches!(algorithm, Algorithm::Confidence(_) | Algorithm::Ratings(_)) {
+    if written == 1
+        && !loops_put_out(at)
+        && matches!(algorithm, Algorithm::Confidence(_) | Algorithm::Ratings(_))
+    {
         let message = format!("the algorithm `{}` needs at least two `modelRefs`", algorithm.kind());
         at.get("modelRefs").unwrap_or_else(|| at.clone()).error(code::MISSING_KEY, message);
     }

@@ -6,6 +6,7 @@
 //!
 //! **Invariant:** reading what [`Document::to_yaml`] wrote gives the same document.
 
+mod items;
 mod mask;
 mod write;
 

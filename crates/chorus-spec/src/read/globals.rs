@@ -5,7 +5,7 @@
 
 use super::cursor::Cursor;
 use super::names::{Lead, Reserved};
-use super::{knowledge, plugins, prototypes};
+use super::{access, flow_state, knowledge, plugins, prototypes, selection};
 use crate::diagnostic::code;
 use crate::{Global, Identity, Listener, LooperKind, ModalityMethod, Strategy};
 use std::net::IpAddr;
@@ -38,6 +38,9 @@ pub(super) fn read(root: &Cursor<'_>) -> Global {
     if let Some(catalog) = global.get("model_catalog") {
         self::catalog(&catalog, &mut it);
     }
+    if let Some(services) = global.get("services") {
+        it.rate_limits = access::rate_limits(&services);
+    }
     if let Some(authz) = global.dig(&["services", "authz"]) {
         it.identity = identity(&authz);
     }
@@ -46,6 +49,7 @@ pub(super) fn read(root: &Cursor<'_>) -> Global {
             it.management_address = address;
         }
         it.management_port = port(&management).unwrap_or(it.management_port);
+        it.management_auth = access::management(&management);
     }
     it
 }
@@ -65,6 +69,8 @@ fn router(at: &Cursor<'_>, it: &mut Global) {
             it.auto_names.push(name);
         }
     }
+    it.selection = at.get("model_selection").map(|at| selection::defaults(&at)).unwrap_or_default();
+    it.sessions = at.get("learning").map(|at| selection::sessions(&at)).unwrap_or_default();
     it.include_config_models_in_list = at.boolean("include_config_models_in_list").unwrap_or(false);
 }
 
@@ -77,6 +83,9 @@ fn looper(at: &Cursor<'_>, it: &mut Global) {
     }
     if let Some(names) = names(at, "remom") {
         it.remom_names = names;
+    }
+    if let Some(flow) = at.get("flow") {
+        it.flow_state = flow_state::read(&flow);
     }
     if let Some(names) = names(at, "flow") {
         it.flow_names = names;

@@ -3,8 +3,9 @@
 //! It knows neither callers nor texts. **Invariant:** a guard that is read has somebody or something to look for.
 
 use super::cursor::Cursor;
+use super::nearest::nearest;
 use crate::diagnostic::code;
-use crate::{AuthzSignal, JailbreakMethod, JailbreakSignal, PiiSignal, RoleSubject};
+use crate::{AuthzSignal, JailbreakMethod, JailbreakSignal, PII_TYPES, PiiSignal, RoleSubject};
 
 /// Reads one rule of `role_bindings`.
 pub(super) fn authz(rule: &Cursor<'_>) -> Option<AuthzSignal> {
@@ -50,6 +51,18 @@ pub(super) fn jailbreak(rule: &Cursor<'_>) -> JailbreakSignal {
 
 /// Reads one rule of `pii`.
 pub(super) fn pii(rule: &Cursor<'_>) -> PiiSignal {
+    for at in rule.items("pii_types_allowed") {
+        let name = at.node().text().unwrap_or_default().trim().to_owned();
+        if !PII_TYPES.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+            let near = nearest(&name, PII_TYPES).map(|near| format!("did you mean `{near}`? "));
+            let help = format!("{}the types are {}", near.unwrap_or_default(), PII_TYPES.join(", "));
+            at.warn_help(
+                code::UNKNOWN_LABEL,
+                format!("nothing is found as `{name}`, so this allows nothing"),
+                help,
+            );
+        }
+    }
     PiiSignal {
         threshold: threshold(rule),
         allowed: rule.strings("pii_types_allowed"),

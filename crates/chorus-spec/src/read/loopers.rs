@@ -20,7 +20,7 @@ const SAMPLES_MOST: i64 = 32;
 /// How far the two weights of `hybrid` may miss their sum of 1.
 const WEIGHT_SLACK: f64 = 1e-6;
 
-const METHODS: [(&str, ConfidenceMethod); 8] = [
+pub(super) const METHODS: [(&str, ConfidenceMethod); 8] = [
     ("avg_logprob", ConfidenceMethod::AvgLogprob),
     ("margin", ConfidenceMethod::Margin),
     ("hybrid", ConfidenceMethod::Hybrid),
@@ -31,7 +31,7 @@ const METHODS: [(&str, ConfidenceMethod); 8] = [
     ("learned", ConfidenceMethod::Learned),
 ];
 
-const ORDERS: [(&str, EscalationOrder); 5] = [
+pub(super) const ORDERS: [(&str, EscalationOrder); 5] = [
     ("size", EscalationOrder::Size),
     ("small_to_large", EscalationOrder::Size),
     ("declared", EscalationOrder::Declared),
@@ -39,20 +39,22 @@ const ORDERS: [(&str, EscalationOrder); 5] = [
     ("automix", EscalationOrder::Automix),
 ];
 
-const FILTERS: [(&str, TokenFilter); 2] =
+pub(super) const FILTERS: [(&str, TokenFilter); 2] =
     [("all", TokenFilter::All), ("tool_call_args", TokenFilter::ToolCallArgs)];
 
-const RATERS: [(&str, Raters); 4] = [
+pub(super) const RATERS: [(&str, Raters); 6] = [
     ("none", Raters::None),
     ("peers", Raters::Peers),
     ("judge", Raters::Judge),
     ("components", Raters::Components),
+    ("verifier", Raters::Verifier),
+    ("scorer", Raters::Scorer),
 ];
 
-const AGGREGATES: [(&str, Aggregate); 3] =
+pub(super) const AGGREGATES: [(&str, Aggregate); 3] =
     [("choices", Aggregate::Choices), ("best", Aggregate::Best), ("vote", Aggregate::Vote)];
 
-const DISTRIBUTIONS: [(&str, Distribution); 4] = [
+pub(super) const DISTRIBUTIONS: [(&str, Distribution); 4] = [
     ("weighted", Distribution::Weighted),
     ("equal", Distribution::Equal),
     ("round_robin", Distribution::RoundRobin),
@@ -67,11 +69,14 @@ pub(super) fn confidence(algorithm: &Cursor<'_>, on_error: Option<OnError>) -> C
         return defaults;
     };
     let method = at.word("confidence_method", &METHODS).unwrap_or_default();
+    check_threshold_kind(&at, method);
     let own = |key: &str, wanted: ConfidenceMethod| only_for(&at, key, method == wanted, "confidence_method");
     own("hybrid_weights", ConfidenceMethod::Hybrid);
     own("samples", ConfidenceMethod::Agreement);
     own("quantile", ConfidenceMethod::QuantileLogprob);
     own("verifier_server_url", ConfidenceMethod::AutomixEntailment);
+    own("scorer", ConfidenceMethod::Learned);
+    let scorer = scorer(&at, method == ConfidenceMethod::Learned);
     let settings = ConfidenceSettings {
         method,
         threshold: at.float_in("threshold", 0.0, 1.0),
@@ -89,11 +94,25 @@ pub(super) fn confidence(algorithm: &Cursor<'_>, on_error: Option<OnError>) -> C
         quantile: at.float_in("quantile", 0.0, 1.0).unwrap_or(defaults.quantile),
         verifier_url: verifier(&at),
         verifier_timeout: seconds(&at, "verifier_timeout_seconds").unwrap_or(defaults.verifier_timeout),
+        scorer,
         on_error: at.word("on_error", &ON_ERROR).unwrap_or(defaults.on_error),
         budget: budgets::read(&at),
     };
     check_thresholds(&at, &settings);
     settings
+}
+
+/// A threshold that was found for one scale means nothing on another (case G22).
+fn check_threshold_kind(at: &Cursor<'_>, method: ConfidenceMethod) {
+    let kind = at.word("threshold_kind", &METHODS);
+    let Some(named) = at.get("threshold_kind").filter(|_| kind.is_some_and(|kind| kind != method)) else {
+        return;
+    };
+    let word = |it| METHODS.iter().find(|(_, method)| *method == it).map_or("", |(word, _)| *word);
+    let (kind, method) = (kind.map(word).unwrap_or_default(), word(method));
+    let message = format!("the threshold is of `{kind}`, and answers are measured by `{method}`");
+    let help = format!("scores of different kinds do not compare: find a threshold for `{method}`");
+    named.error_help(code::BAD_VALUE, message, help);
 }
 
 fn check_thresholds(at: &Cursor<'_>, settings: &ConfidenceSettings) {
@@ -137,6 +156,14 @@ fn verifier(at: &Cursor<'_>) -> Option<String> {
     None
 }
 
+/// The file of a trained rule; who measures by one must name it.
+fn scorer(at: &Cursor<'_>, is_read: bool) -> Option<String> {
+    if is_read {
+        at.needed("scorer")?;
+    }
+    at.string("scorer").filter(|file| is_read && !file.trim().is_empty())
+}
+
 /// `algorithm.ratings`.
 pub(super) fn ratings(
     algorithm: &Cursor<'_>,
@@ -154,9 +181,14 @@ pub(super) fn ratings(
     for key in ["judge", "rubric"] {
         only_for(&at, key, raters == Raters::Judge, "raters");
     }
+    only_for(&at, "scorer", raters == Raters::Scorer, "raters");
+    only_for(&at, "verifier_server_url", raters == Raters::Verifier, "raters");
+    if raters == Raters::Verifier {
+        at.needed("verifier_server_url");
+    }
     if aggregate == Aggregate::Best && raters == Raters::None {
         let named = at.get("aggregate").unwrap_or_else(|| at.clone());
-        let help = "write `raters: peers`, `judge` or `components`".to_owned();
+        let help = "write `raters: peers`, `judge`, `components`, `verifier` or `scorer`".to_owned();
         named.error_help(code::BAD_VALUE, "`aggregate: best` needs somebody who rates", help);
     }
     let judge = at.get("judge").and_then(|name| answerers.model(&name, Asker { role: "judge", ..asker }));
@@ -170,6 +202,9 @@ pub(super) fn ratings(
         aggregate,
         judge,
         rubric: at.string("rubric").filter(|text| !text.trim().is_empty()),
+        verifier_url: verifier(&at),
+        verifier_timeout: seconds(&at, "verifier_timeout_seconds").unwrap_or(defaults.verifier_timeout),
+        scorer: scorer(&at, raters == Raters::Scorer),
         round_timeout: seconds(&at, "round_timeout_seconds"),
         on_error: at.word("on_error", &ON_ERROR).unwrap_or(defaults.on_error),
         budget: budgets::read(&at),

@@ -6,7 +6,7 @@
 use super::cursor::Cursor;
 use super::nearest::suggest;
 use crate::diagnostic::code;
-use crate::{Family, KnowledgeBase, LooperKind, Model, ModelId};
+use crate::{Family, KnowledgeBase, LooperKind, Model, ModelId, SelectionSettings};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The container of each family under `signals`.
@@ -80,6 +80,8 @@ pub(super) struct Answerers<'a> {
     pub(super) refused: &'a BTreeSet<String>,
     pub(super) reserved: &'a Reserved,
     pub(super) has_default: bool,
+    /// What selectors fall back on.
+    pub(super) selection: &'a SelectionSettings,
 }
 
 impl Answerers<'_> {

@@ -1,14 +1,14 @@
-//! What a decision carries beside its candidates: output contracts, hints for the client, loops, annotations.
+//! What a decision carries beside its candidates: output contracts, hints for the client, annotations.
 //!
-//! It knows the models by name. **Invariant:** a contract that is read can be fulfilled: it names a form, and every
+//! It knows no model. **Invariant:** a contract that is read can be fulfilled: it names a form, and every
 //! part of it belongs to that form.
 
 use super::cursor::Cursor;
 use super::yaml::{Kind, Node};
 use crate::diagnostic::code;
 use crate::{
-    AdaptationMode, Adaptations, CandidateIteration, IterationSource, ModelRef, OutputContract,
-    OutputExtract, OutputKind, OutputRender, OutputSource, ReferenceFormat, Retention,
+    AdaptationMode, Adaptations, OutputContract, OutputExtract, OutputKind, OutputRender, OutputSource,
+    ReferenceFormat, Retention,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -118,28 +118,6 @@ pub(super) fn emits(decision: &Cursor<'_>) -> Vec<Retention> {
     decision.items("emits").iter().filter_map(read).collect()
 }
 
-/// Reads `candidateIterations`; `model_ref` reads one model.
-pub(super) fn iterations(
-    decision: &Cursor<'_>,
-    model_ref: &dyn Fn(&Cursor<'_>) -> Option<ModelRef>,
-) -> Vec<CandidateIteration> {
-    let read = |at: &Cursor<'_>| {
-        let variable = at.required("variable");
-        at.needed("source")?;
-        let source = match at.word("source", &[("decision.candidates", true), ("models", false)])? {
-            true => IterationSource::Candidates,
-            false => {
-                at.needed("models")?;
-                IterationSource::Models(at.items("models").iter().filter_map(model_ref).collect())
-            }
-        };
-        let output = |it: &Cursor<'_>| Some((it.required("type")?, it.string("value")));
-        let outputs = at.items("outputs").iter().filter_map(output).collect();
-        Some(CandidateIteration { variable: variable?, source, outputs })
-    };
-    decision.items("candidateIterations").iter().filter_map(read).collect()
-}
-
 /// Reads `adaptations`.
 pub(super) fn adaptations(decision: &Cursor<'_>) -> Option<Adaptations> {
     const MODES: [(&str, AdaptationMode); 3] = [
@@ -149,9 +127,15 @@ pub(super) fn adaptations(decision: &Cursor<'_>) -> Option<Adaptations> {
     ];
     let at = decision.get("adaptations")?;
     let (adaptation, protection) = (at.get("adaptation"), at.get("protection"));
+    let mode = at.word("mode", &MODES);
+    if mode != Some(AdaptationMode::Bypass) {
+        let message =
+            "nothing learns in this version, so this route is chosen as if `mode: bypass` were written";
+        at.warn(code::NOT_SUPPORTED_YET, message);
+    }
     let weight = |key: &str| protection.as_ref().and_then(|it| it.float_in(key, 0.0, f64::MAX));
     Some(Adaptations {
-        mode: at.word("mode", &MODES).unwrap_or_default(),
+        mode: mode.unwrap_or_default(),
         adaptation: adaptation.as_ref().and_then(|it| it.word("mode", &MODES)),
         candidate_set: adaptation.as_ref().and_then(|it| it.string("candidate_set")),
         protection: protection.as_ref().and_then(|it| it.word("mode", &MODES)),

@@ -4,6 +4,7 @@
 //! goes from the file into a [`Secret`] without passing through a message.
 
 use super::cursor::Cursor;
+use super::deployment;
 use super::names::{Reserved, unique};
 use super::nearest::suggest;
 use super::quantity;
@@ -34,6 +35,7 @@ pub(super) fn read(root: &Cursor<'_>, reserved: &Reserved) -> Declared {
             declared.reasoning_families = reasoning_families(&defaults);
             declared.default_reasoning_effort = defaults.string("default_reasoning_effort");
         }
+        let mut written = BTreeMap::new();
         for at in providers.items("models") {
             let Some(name) = at.required("name") else { continue };
             check_name(&at, &name, reserved);
@@ -44,10 +46,14 @@ pub(super) fn read(root: &Cursor<'_>, reserved: &Reserved) -> Declared {
             }
             let card = cards.remove(&name).map(|(_, card)| card).unwrap_or_default();
             match model(&at, &name, card, &declared.reasoning_families) {
-                Some(model) => drop(declared.models.insert(model.id.clone(), model)),
+                Some(model) => {
+                    written.insert(model.id.clone(), at);
+                    declared.models.insert(model.id.clone(), model);
+                }
                 None => drop(declared.refused.insert(name)),
             }
         }
+        deployment::check_fallbacks(&declared.models, &written, &declared.refused, reserved);
     }
     report_orphans(&cards, &declared);
     declared.default_model = default_model(root, &declared, reserved);
@@ -148,18 +154,22 @@ fn card(at: &Cursor<'_>) -> ModelCard {
 
 // Models
 
+/// The words of `api_format`.
+const FORMATS: [(&str, ApiFormat); 5] = [
+    ("openai", ApiFormat::OpenAi),
+    ("anthropic", ApiFormat::Anthropic),
+    ("azure_openai", ApiFormat::Azure),
+    ("gemini", ApiFormat::Gemini),
+    ("bedrock", ApiFormat::Bedrock),
+];
+
 fn model(
     at: &Cursor<'_>,
     name: &str,
     card: ModelCard,
     families: &BTreeMap<String, ReasoningFamily>,
 ) -> Option<Model> {
-    const FORMATS: [(&str, ApiFormat); 2] =
-        [("openai", ApiFormat::OpenAi), ("anthropic", ApiFormat::Anthropic)];
     let api_format = at.word("api_format", &FORMATS).unwrap_or_default();
-    if let Some(format) = at.get("api_format").filter(|_| api_format == ApiFormat::Anthropic) {
-        format.warn(code::NOT_SUPPORTED_YET, "`api_format: anthropic` is known, not supported yet");
-    }
     let reasoning_family = at.string("reasoning_family");
     if let Some(family) = reasoning_family.as_ref().filter(|family| !families.contains_key(*family)) {
         let known: Vec<&str> = families.keys().map(String::as_str).collect();
@@ -172,7 +182,7 @@ fn model(
     let backends: Vec<Backend> = written
         .iter()
         .enumerate()
-        .filter_map(|(index, backend)| self::backend(backend, index, &mut seen))
+        .filter_map(|(index, backend)| self::backend(backend, index, api_format, &mut seen))
         .collect();
     if written.is_empty() {
         let help = "add `backend_refs` with an `endpoint`, a `base_url`, or `type: local`".to_owned();
@@ -185,6 +195,7 @@ fn model(
         reasoning_family,
         pricing: pricing(at),
         energy: energy(at),
+        reliability: deployment::reliability(at),
         backends,
         card,
         place: at.place(),
@@ -230,7 +241,12 @@ fn pricing(model: &Cursor<'_>) -> Pricing {
 
 // Backends
 
-fn backend(at: &Cursor<'_>, index: usize, seen: &mut BTreeSet<String>) -> Option<Backend> {
+fn backend(
+    at: &Cursor<'_>,
+    index: usize,
+    api_format: ApiFormat,
+    seen: &mut BTreeSet<String>,
+) -> Option<Backend> {
     let name = at
         .string("name")
         .unwrap_or_else(|| if index == 0 { "primary".to_owned() } else { format!("backend-{}", index + 1) });
@@ -238,12 +254,12 @@ fn backend(at: &Cursor<'_>, index: usize, seen: &mut BTreeSet<String>) -> Option
     let weight =
         at.integer_in("weight", 1, i64::from(u32::MAX)).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
     let is_local = at.get("type").is_some_and(|kind| kind.node().text() == Some("local"));
-    let endpoint = if is_local { local(at) } else { http(at) };
-    Some(Backend { name, endpoint: endpoint?, weight })
+    let endpoint = if is_local { local(at) } else { http(at, api_format) };
+    Some(Backend { name, endpoint: endpoint?, weight, limits: deployment::limits(at) })
 }
 
 fn local(at: &Cursor<'_>) -> Option<Endpoint> {
-    for key in ["endpoint", "base_url", "api_key", "api_key_env", "chat_path"] {
+    for key in ["endpoint", "base_url", "api_key", "api_key_env", "chat_path", "api_format", "timeouts"] {
         if let Some(idle) = at.get(key) {
             idle.warn(code::UNUSED, format!("`{key}` has no effect beside `type: local`"));
         }
@@ -251,15 +267,16 @@ fn local(at: &Cursor<'_>) -> Option<Endpoint> {
     Some(Endpoint::Local { model: at.required("model")? })
 }
 
-fn http(at: &Cursor<'_>) -> Option<Endpoint> {
+fn http(at: &Cursor<'_>, api_format: ApiFormat) -> Option<Endpoint> {
     if let Some(idle) = at.get("model") {
         idle.warn(
             code::UNUSED,
             "`model` belongs to `type: local`; the name sent upstream is `provider_model_id`",
         );
     }
-    let (base_url, path) = address(at)?;
-    let auth_header = at.string("auth_header").unwrap_or_else(|| "Authorization".to_owned());
+    let api = at.word("api_format", &FORMATS).unwrap_or(api_format);
+    let (base_url, path) = address(at, api)?;
+    let auth_header = at.string("auth_header").unwrap_or_else(|| usual_auth_header(api).to_owned());
     let is_usual = auth_header.eq_ignore_ascii_case("authorization");
     let auth_prefix = at
         .string("auth_prefix")
@@ -279,11 +296,23 @@ fn http(at: &Cursor<'_>) -> Option<Endpoint> {
         auth_prefix,
         api_key,
         extra_headers,
+        api,
+        access: Box::new(deployment::access(at)),
     })
 }
 
+/// The header in which an API expects its credential. Source: each provider's API reference.
+fn usual_auth_header(api: ApiFormat) -> &'static str {
+    match api {
+        ApiFormat::OpenAi | ApiFormat::Bedrock => "Authorization",
+        ApiFormat::Anthropic => "x-api-key",
+        ApiFormat::Azure => "api-key",
+        ApiFormat::Gemini => "x-goog-api-key",
+    }
+}
+
 /// The base and the path of chat completions below it.
-fn address(at: &Cursor<'_>) -> Option<(String, &'static str)> {
+fn address(at: &Cursor<'_>, api: ApiFormat) -> Option<(String, &'static str)> {
     let protocol = at.word("protocol", &[("http", "http"), ("https", "https")]).unwrap_or("http");
     match (at.get("base_url"), at.get("endpoint")) {
         (Some(base), endpoint) => {
@@ -295,7 +324,8 @@ fn address(at: &Cursor<'_>) -> Option<(String, &'static str)> {
                 base.error(code::BAD_VALUE, "`base_url` must begin with `http://` or `https://`");
                 return None;
             }
-            Some((url.trim_end_matches('/').to_owned(), "/chat/completions"))
+            let path = if api == ApiFormat::Anthropic { "/v1/messages" } else { "/chat/completions" };
+            Some((url.trim_end_matches('/').to_owned(), path))
         }
         (None, Some(endpoint)) => {
             let text = endpoint.text()?;
@@ -306,7 +336,8 @@ fn address(at: &Cursor<'_>) -> Option<(String, &'static str)> {
                 endpoint.error_help(code::BAD_VALUE, "`endpoint` must be `host:port`", help);
                 return None;
             }
-            Some((format!("{protocol}://{text}"), "/v1/chat/completions"))
+            let path = if api == ApiFormat::Anthropic { "/v1/messages" } else { "/v1/chat/completions" };
+            Some((format!("{protocol}://{text}"), path))
         }
         (None, None) => {
             at.error(

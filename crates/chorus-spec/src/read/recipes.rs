@@ -8,11 +8,8 @@ use super::names::{Answerers, Facts, Lead, Reserved, unique};
 use super::nearest::suggest;
 use super::{decisions, projections, signals};
 use crate::diagnostic::code;
-use crate::{Entrypoint, KnowledgeBase, Recipe, Strategy};
+use crate::{DEFAULT_RECIPE as DEFAULT, Entrypoint, KnowledgeBase, Recipe, Strategy};
 use std::collections::BTreeSet;
-
-/// The name of the top-level recipe.
-const DEFAULT: &str = "default";
 
 /// Reads all recipes; the first is `default`.
 pub(super) fn read(

@@ -16,7 +16,7 @@ const STEPS_MOST: i64 = 32;
 /// Most workers of a step.
 const PARALLEL_MOST: i64 = 32;
 
-const MODES: [(&str, WorkflowMode); 2] =
+pub(super) const MODES: [(&str, WorkflowMode); 2] =
     [("static", WorkflowMode::Static), ("dynamic", WorkflowMode::Dynamic)];
 
 /// `algorithm.workflows`.

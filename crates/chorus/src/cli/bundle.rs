@@ -1,6 +1,6 @@
 //! Commands on the artifact: a Mixture-of-Models as a source directory, a bundle, or an archive of one.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Commands on bundles. Where a bundle is read, a layout directory, an archive (`.tar`) and a source directory will do.
@@ -43,6 +43,9 @@ pub(crate) enum Artifact {
         /// The digest that it must have.
         #[arg(long, value_name = "SHA256")]
         digest: Option<String>,
+        /// Whom to believe: keys, and the statements that must be attached (see docs/mom-spec.md).
+        #[arg(long, value_name = "FILE")]
+        policy: Option<PathBuf>,
         /// Print one JSON document instead of text.
         #[arg(long)]
         json: bool,
@@ -71,6 +74,57 @@ pub(crate) enum Artifact {
         /// The layout directory.
         dir: PathBuf,
     },
+    /// Make a key pair: the private key in the file, the public one beside it with `.pub`.
+    Keygen {
+        /// The file; it must not be there yet.
+        file: PathBuf,
+    },
+    /// Attach a signed statement to a bundle.
+    Sign(Sign),
+    /// Resolve a binding: what every component runs on, by digest, written down for review.
+    Lock(LockFlags),
+    /// Where every component runs under a binding, and why.
+    Place(PlaceFlags),
+    /// Push a bundle, with what is attached to it, to an OCI registry.
+    Push {
+        /// The bundle.
+        bundle: PathBuf,
+        /// `HOST/REPOSITORY`, with a tag or without (then the bundle's version is the tag).
+        name: String,
+        /// Further tags that are to point at it, such as `stable`.
+        #[arg(long = "tag", value_name = "TAG")]
+        tags: Vec<String>,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Pull a bundle from an OCI registry; it is verified before anything is written.
+    Pull {
+        /// `HOST/REPOSITORY:TAG`, `…@stable` or `…@sha256:…`.
+        name: String,
+        /// The layout directory.
+        dir: PathBuf,
+        /// Whom to believe; without one, nobody's word is asked for.
+        #[arg(long, value_name = "FILE")]
+        policy: Option<PathBuf>,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Point a tag of a registry at a bundle that is there: a release, or a rollback.
+    Tag {
+        /// What it is to point at: `HOST/REPOSITORY:TAG` or `…@sha256:…`.
+        name: String,
+        /// The tag, such as `stable`.
+        tag: String,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// The tags of a repository, each with what it points at.
+    Tags {
+        /// `HOST/REPOSITORY`.
+        name: String,
+        #[command(flatten)]
+        remote: Remote,
+    },
     /// Split a v0.3 configuration into a source, a binding and settings of the runtime, with the same routes.
     Import {
         /// The configuration.
@@ -96,4 +150,105 @@ pub(crate) enum Artifact {
         #[arg(default_value = "../shared/data/jcs")]
         folder: PathBuf,
     },
+}
+
+/// How a registry is reached. Its credential is `CHORUS_REGISTRY_USER` and `CHORUS_REGISTRY_PASSWORD`.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Remote {
+    /// Speak to a registry that is not on this machine without TLS.
+    #[arg(long)]
+    pub(crate) plain_http: bool,
+}
+
+/// Flags of `sign`.
+#[derive(Debug, Args)]
+pub(crate) struct Sign {
+    /// The bundle: a layout directory or an archive; the statement is attached to it there.
+    pub(crate) bundle: PathBuf,
+    /// The private key (Ed25519 in PEM).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: PathBuf,
+    /// What is stated.
+    #[arg(long, value_enum, default_value_t = Statement::Signature)]
+    pub(crate) statement: Statement,
+    /// JSON that is stated, such as a scorecard.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) content: Option<PathBuf>,
+    /// How many days it holds (default: always).
+    #[arg(long, value_name = "DAYS")]
+    pub(crate) days: Option<u64>,
+}
+
+/// What a statement is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Statement {
+    /// The signer made the bundle, or vouches for it.
+    Signature,
+    /// It is approved for use.
+    Approval,
+    /// The figures of an evaluation.
+    Scorecard,
+    /// Where it comes from.
+    Provenance,
+}
+
+/// Flags of `lock`.
+#[derive(Debug, Args)]
+pub(crate) struct LockFlags {
+    /// The bundle.
+    pub(crate) bundle: PathBuf,
+    /// Where components run (default: in this process, as far as their weights are known).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) binding: Option<PathBuf>,
+    /// The lock.
+    #[arg(long, short, default_value = "chorus.lock", value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Change nothing; status 1, with every difference, if what is there is not what is locked.
+    #[arg(long, conflicts_with = "update")]
+    pub(crate) check: bool,
+    /// Move only this component of a lock that is there.
+    #[arg(long, value_name = "COMPONENT")]
+    pub(crate) update: Option<String>,
+    /// Ask no provider what it serves.
+    #[arg(long)]
+    pub(crate) offline: bool,
+    /// Where model files are kept.
+    #[arg(long, env = "CHORUS_MODELS", value_name = "DIR")]
+    pub(crate) models_dir: Option<PathBuf>,
+}
+
+/// Flags of `place`.
+#[derive(Debug, Args)]
+pub(crate) struct PlaceFlags {
+    /// The bundle.
+    pub(crate) bundle: PathBuf,
+    /// Where components may run (default: in this process, as far as their weights are known).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) binding: Option<PathBuf>,
+    /// Only this operating point.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) point: Option<String>,
+    /// Every deployment that was looked at, what bars it and what it was compared by.
+    #[arg(long)]
+    pub(crate) why: bool,
+}
+
+/// How bundles are served; flags of `serve`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Bound {
+    /// For a bundle: where components run (default: in this process, as far as their weights are known).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) binding: Option<PathBuf>,
+    /// For a bundle: the lock that must hold.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) lock: Option<PathBuf>,
+    /// For a bundle: listeners and other settings of the runtime.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) runtime: Option<PathBuf>,
+    /// For a bundle: whom to believe; what is unsigned or unapproved is refused.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trust: Option<PathBuf>,
+    /// A further bundle beside the first, with its binding.
+    #[arg(long, num_args = 2, value_names = ["BUNDLE", "BINDING"], action = clap::ArgAction::Append)]
+    pub(crate) also: Vec<PathBuf>,
 }

@@ -1,43 +1,44 @@
 //! `chorus check FILE`: every problem of a configuration at once.
 
 use crate::cli::Check;
+use crate::policy_file::{Findings, Policy};
 use crate::setup;
 use crate::terminal::say;
-use anyhow::Context;
 use chorus_signals::{Equipment, Extractor, Folders, Problem};
 use chorus_spec::{Diagnostic, Severity, Spec, Variable};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::process::ExitCode;
 
 /// Status 0: it loads; 1: it does not.
 pub(crate) fn run(flags: &Check) -> anyhow::Result<ExitCode> {
-    let file = flags.file.display().to_string();
-    let text = std::fs::read_to_string(&flags.file).with_context(|| format!("cannot read {file}"))?;
-    let checked = chorus_spec::read(&text);
-    let mut diagnostics = checked.diagnostics;
-    diagnostics.extend(checked.spec.iter().flat_map(chorus_spec::lint));
-    let folders = setup::folders(Some(&flags.file), flags.knowledge.as_deref());
-    diagnostics.extend(checked.spec.iter().flat_map(|spec| unprepared(spec, &folders)));
-    diagnostics.sort_by_key(|diagnostic| diagnostic.place);
-    let variables = checked.spec.as_ref().map(Spec::variables).unwrap_or_default();
-    let count = |severity| diagnostics.iter().filter(|d| d.severity == severity).count();
-    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let policy = Policy::read(&flags.file, flags.base.as_deref())?;
+    let folders = setup::folders(Some(&flags.file), flags.base.as_deref(), flags.knowledge.as_deref());
+    let unready = policy.spec.iter().flat_map(|spec| unprepared(spec, &folders)).collect();
+    let policy = policy.with(unready);
+    let variables = policy.spec.as_ref().map(Spec::variables).unwrap_or_default();
+    let (errors, warnings) = (policy.count(Severity::Error), policy.count(Severity::Warning));
     let good = errors == 0 && !(flags.strict && warnings > 0);
     if flags.json {
-        let digest = checked.spec.as_ref().map(|spec| spec.digest.to_string());
+        let digest = policy.spec.as_ref().map(|spec| spec.digest.to_string());
+        let files: Vec<Value> = policy
+            .findings
+            .iter()
+            .map(|of| json!({ "file": of.text.name, "diagnostics": of.sorted() }))
+            .collect();
+        let diagnostics = policy.findings.first().map(Findings::sorted);
         let report = json!({
-            "file": file, "ok": good, "errors": errors, "warnings": warnings, "digest": digest,
-            "diagnostics": diagnostics, "variables": variables, "unset": unset(&variables),
+            "file": policy.name(), "ok": good, "errors": errors, "warnings": warnings, "digest": digest,
+            "diagnostics": diagnostics, "files": files, "variables": variables, "unset": unset(&variables),
         });
         say(&serde_json::to_string_pretty(&report)?);
     } else {
-        for diagnostic in &diagnostics {
-            say(&diagnostic.render(&file, &text));
+        for of in &policy.findings {
+            of.sorted().iter().for_each(|it| say(&it.render(&of.text.name, &of.text.text)));
         }
         if !variables.is_empty() {
             say(&environment(&variables));
         }
-        say(&summary(&file, good, errors, warnings));
+        say(&summary(policy.name(), good, errors, warnings));
     }
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,13 +1,13 @@
 //! `chorus lab`: a head over the encoder, from labelled data; an encoder's calibration, from pairs of texts.
 
-use crate::cli::{Head, Lab, Source};
+use crate::cli::{Head, Lab, Selector, Source};
 use crate::setup;
 use crate::terminal::{note, say};
 use chorus_infer::TextEncoder;
 use chorus_infer::encoder::encoder_for;
 use chorus_lab::{
-    Calibrate, EvalInjection, EvalPii, InjectionReport, LabFault, Replay, Report, Task, TrainHead,
-    TrainInjection, TrainNames,
+    Calibrate, EvalInjection, EvalPii, InjectionReport, LabFault, Replay, Report, SelectorKind, Task,
+    TrainHead, TrainInjection, TrainNames, TrainSelector,
 };
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,6 +22,10 @@ pub(crate) async fn run(command: Lab) -> anyhow::Result<ExitCode> {
         }
         Lab::Calibrate { encoder, data, out, models_dir } => {
             calibrate(Calibrate { encoder, data_dir: data, out_dir: out }, &offline_work(models_dir)).await
+        }
+        Lab::TrainSelector { kind, data, out, encoder, models_dir } => {
+            let work = TrainSelector { kind: selector_of(kind), data_dir: data, out_dir: out };
+            selector(work, &encoder, models_dir).await
         }
         Lab::TrainInjection { data, out, encoder, models_dir } => {
             let work = TrainInjection { data_dir: data, out_dir: out };
@@ -59,8 +63,25 @@ async fn injection(
     Ok(ExitCode::SUCCESS)
 }
 
+async fn selector(work: TrainSelector, name: &str, models_dir: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+    let encoder = setup::encoder_named(&offline_work(models_dir), encoder_for(name)).await?;
+    let report = tokio::task::spawn_blocking(move || work.run(&*encoder, &mut |text| note(text))).await??;
+    say(&report.to_string());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn selector_of(kind: Selector) -> SelectorKind {
+    match kind {
+        Selector::Knn => SelectorKind::Knn,
+        Selector::Kmeans => SelectorKind::Kmeans,
+        Selector::Svm => SelectorKind::Svm,
+        Selector::Mlp => SelectorKind::Mlp,
+        Selector::Elo => SelectorKind::Elo,
+    }
+}
+
 fn offline_work(models_dir: Option<PathBuf>) -> Source {
-    Source { small: false, offline: false, models_dir, runs_file: None, knowledge: None }
+    Source { small: false, offline: false, base: None, models_dir, runs_file: None, knowledge: None }
 }
 
 async fn calibrate(work: Calibrate, source: &Source) -> anyhow::Result<ExitCode> {

@@ -1,9 +1,10 @@
 //! One file a command.
 
 mod ask;
-mod bundle;
+pub(crate) mod bundle;
 mod check;
 mod explain;
+mod keys;
 mod lab;
 mod models;
 mod policy;
@@ -16,14 +17,16 @@ use std::process::ExitCode;
 /// Runs the command that was asked for.
 pub(crate) async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
-        Command::Serve(flags) => serve::run(flags).await,
+        Command::Serve(flags) => serve::run(flags, None).await,
+        Command::ExtProc(flags) => serve::run(flags.serve, Some(flags.grpc_port)).await,
         Command::Ask(flags) => ask::run(flags).await,
         Command::Explain(flags) => explain::run(flags).await,
         Command::Check(flags) => check::run(&flags),
         Command::Policy(verb) => policy::run(verb).await,
-        Command::Artifact(verb) => bundle::run(verb),
+        Command::Artifact(verb) => bundle::run(verb).await,
         Command::Models(command) => models::run(command).await,
         Command::Runs(command) => runs::run(command).await,
+        Command::Keys(command) => keys::run(command),
         Command::Lab(command) => lab::run(command).await,
     }
 }

@@ -73,6 +73,14 @@ pub(crate) fn show(run: &RunRecord) -> String {
             usd(run.cost_micro_usd)
         ),
     ];
+    for (word, digest) in [
+        ("point", &run.operating_point),
+        ("bundle", &run.bundle),
+        ("binding", &run.binding),
+        ("lock", &run.lock),
+    ] {
+        lines.extend(digest.as_ref().map(|digest| format!("{word:<9} {digest}")));
+    }
     if !run.degraded.is_empty() {
         lines.push(format!("degraded  {}", run.degraded.join(", ")));
     }

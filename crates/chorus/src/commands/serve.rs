@@ -1,15 +1,18 @@
-//! `chorus serve [FILE]`: both planes, until the process is told to stop; SIGHUP and a changed file load anew.
+//! `chorus serve [FILE|BUNDLE]`: both planes, until the process is told to stop; SIGHUP and a changed file load anew.
 
+use super::bundle::{BundleShelf, is_bundle};
 use crate::cli::Serve;
+use crate::policy_file::is_policy;
 use crate::printer::Printer;
 use crate::setup;
 use crate::stock::{self, Stock};
 use crate::terminal::note;
 use anyhow::Context;
-use chorus_engine::reload::{self, Cause, Origin, QUIET, Versions, Watching};
+use chorus_engine::reload::{self, Bundles, Cause, Offer, Offered, Origin, QUIET, Versions, Watching};
 use chorus_engine::{Configuration, Engine, Inbound, Options};
-use chorus_server::{Door, DoorLimits, Planes};
+use chorus_server::{Bound, Door, DoorLimits, Planes};
 use chorus_spec::Spec;
+use chorus_store::KeyStore;
 use chorus_wire::{ChatRequest, Message, Role};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -18,24 +21,30 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Serves until SIGINT or SIGTERM; a second one ends at once.
-pub(crate) async fn run(flags: Serve) -> anyhow::Result<ExitCode> {
-    let (spec, text) = setup::spec_and_text(flags.file.as_deref(), &flags.source).await?;
+/// Serves until SIGINT or SIGTERM; a second one ends at once. `envoy` is the port of the gRPC service, where there is one.
+pub(crate) async fn run(flags: Serve, envoy: Option<u16>) -> anyhow::Result<ExitCode> {
+    let origin = origin(&flags)?;
+    let Start { spec, offer } = start(&flags, &origin).await?;
     let (data, management) = addresses(&flags, &spec);
-    let planes =
-        Planes::bind(data, management).await.context("choose another with --port or --management-port")?;
-    let bound = planes.bound()?;
+    let (planes, bound) = bind(data, management, envoy).await?;
     let records = Arc::new(setup::records(flags.source.runs_file.clone())?);
-    let stock = Arc::new(Stock::new(flags.file.as_deref(), &flags.source));
-    let options = Options { records: Some(records), ..stock.options(&spec).await? };
-    let engine = stock::engine(spec, options).await?;
-    let configuration = configuration(&flags, &engine, &text, stock)?;
+    let stock = Stock::new(flags.file.as_deref(), &flags.source).bounded_by(flags.spending.budget());
+    let stock = Arc::new(stock);
+    let mut options = Options { records: Some(records), ..stock.options(&spec).await? };
+    if offer.first.folder.is_some() {
+        options.folders.config.clone_from(&offer.first.folder);
+    }
+    let engine = stock::engine_of(spec, options, offer.first.artifact.clone()).await?;
+    beside(&engine, &stock, offer.others).await?;
+    let configuration = configuration(&flags, origin, &engine, &offer.first.text, stock)?;
     let _watching = watching(&flags, &configuration);
     let limits =
         DoorLimits { keepalive: Duration::from_secs(flags.keepalive.max(1)), ..DoorLimits::default() };
-    let door = Door::new(engine.clone(), limits).managing(Arc::clone(&configuration));
+    let responses = Arc::new(setup::responses(flags.source.runs_file.clone())?);
+    let door = Door::new(engine.clone(), limits).managing(Arc::clone(&configuration)).keeping(responses);
+    let door = keyed(door, &flags)?;
     door.set_ready(true);
-    note(&greeting(&engine, bound.data, bound.management));
+    note(&greeting(&engine, &bound));
 
     let stop = CancellationToken::new();
     let serving =
@@ -59,14 +68,89 @@ pub(crate) async fn run(flags: Serve) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The sockets, and where they are.
+async fn bind(
+    data: SocketAddr,
+    management: SocketAddr,
+    envoy: Option<u16>,
+) -> anyhow::Result<(Planes, Bound)> {
+    let advice = "choose another with --port, --management-port or --grpc-port";
+    let planes = Planes::bind(data, management).await.context(advice)?;
+    let planes = match envoy {
+        Some(port) => planes.with_envoy(SocketAddr::new(data.ip(), port)).await.context(advice)?,
+        None => planes,
+    };
+    let bound = planes.bound()?;
+    Ok((planes, bound))
+}
+
+/// What is served first.
+struct Start {
+    /// The document that any name leads to.
+    spec: Spec,
+    /// It and what is beside it.
+    offer: Offer,
+}
+
+async fn start(flags: &Serve, origin: &Origin) -> anyhow::Result<Start> {
+    if let Origin::Bundles(bundles) = origin {
+        let offer = bundles.0.offer()?;
+        let checked = chorus_spec::read(&offer.first.text);
+        let first = checked.diagnostics.first().map(|it| it.message.clone()).unwrap_or_default();
+        let spec = checked.spec.with_context(|| format!("the bound bundle does not load: {first}"))?;
+        return Ok(Start { spec, offer });
+    }
+    let (spec, text) = setup::spec_and_text(flags.file.as_deref(), &flags.source).await?;
+    Ok(Start { spec, offer: Offer::of(text) })
+}
+
+/// Serves the others too.
+async fn beside(engine: &Engine, stock: &Stock, others: Vec<Offered>) -> anyhow::Result<()> {
+    let mut ready = Vec::with_capacity(others.len());
+    for other in others {
+        ready.push(reload::prepare(engine, stock, other).await?);
+    }
+    engine.add(ready);
+    Ok(())
+}
+
+/// What is read again when a change is asked for.
+fn origin(flags: &Serve) -> anyhow::Result<Origin> {
+    let Some(file) = flags.file.clone() else { return Ok(Origin::BuiltIn) };
+    if is_bundle(&file) {
+        let assets = setup::versions_folder(flags.source.runs_file.clone())?.with_file_name("bundle-assets");
+        return Ok(Origin::Bundles(Bundles(Arc::new(BundleShelf::new(&file, &flags.bound, assets)))));
+    }
+    if !is_policy(&file) {
+        return Ok(Origin::File(file));
+    }
+    let base = flags.source.base.clone();
+    let base = base.with_context(|| {
+        format!(
+            "{} does not say where its models can be called: name a --base with providers",
+            file.display()
+        )
+    })?;
+    Ok(Origin::Policy { file, base })
+}
+
+/// The door with the API keys of this user.
+fn keyed(door: Door, flags: &Serve) -> anyhow::Result<Door> {
+    let keys = KeyStore::open(&setup::keys_file(flags.keys_file.clone())?)?;
+    if flags.require_keys && keys.list()?.iter().all(|key| key.revoked_at_ms.is_some()) {
+        note("note: keys are required and there is none: `chorus keys create --user NAME` makes one");
+    }
+    Ok(door.keyed(keys, flags.require_keys))
+}
+
 /// What the management plane, SIGHUP and the watch change.
 fn configuration(
     flags: &Serve,
+    origin: Origin,
     engine: &Engine,
     text: &str,
     stock: Arc<Stock>,
 ) -> anyhow::Result<Arc<Configuration>> {
-    let origin = flags.file.clone().map_or(Origin::BuiltIn, Origin::File);
     let folder = setup::versions_folder(flags.source.runs_file.clone())?;
     let versions = origin.path().map(|file| Versions::open(&folder, file)).transpose();
     let versions = versions.unwrap_or_else(|why| {
@@ -109,10 +193,12 @@ fn addresses(flags: &Serve, spec: &Spec) -> (SocketAddr, SocketAddr) {
     (SocketAddr::new(flags.host, port), SocketAddr::new(loopback, management))
 }
 
-fn greeting(engine: &Engine, data: SocketAddr, management: SocketAddr) -> String {
+fn greeting(engine: &Engine, bound: &Bound) -> String {
+    let Bound { data, management, envoy } = bound;
     let names: Vec<String> = engine.models().data.into_iter().map(|card| card.id).collect();
+    let envoy = envoy.map(|envoy| format!("\n  ext-proc    grpc://{envoy}")).unwrap_or_default();
     format!(
-        "Chorus serves {}\n  models      {}\n  data plane  http://{data}/v1\n  management  http://{management}\n  try         curl http://{data}/v1/chat/completions -H 'content-type: application/json' \\\n                -d '{{\"model\":\"vllm-sr/auto\",\"messages\":[{{\"role\":\"user\",\"content\":\"Hello!\"}}]}}'",
+        "Chorus serves {}\n  models      {}\n  data plane  http://{data}/v1\n  management  http://{management}{envoy}\n  try         curl http://{data}/v1/chat/completions -H 'content-type: application/json' \\\n                -d '{{\"model\":\"vllm-sr/auto\",\"messages\":[{{\"role\":\"user\",\"content\":\"Hello!\"}}]}}'",
         engine.serving().spec.digest,
         names.join(", "),
     )

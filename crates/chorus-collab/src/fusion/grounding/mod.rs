@@ -4,6 +4,7 @@
 //!
 //! **Invariant:** an answer that could not be scored is never dropped, and at least `min_keep` answers stay.
 
+mod meaning;
 mod overlap;
 mod sentences;
 
@@ -12,9 +13,13 @@ use crate::calls::{CallFault, FaultKind};
 use crate::fault::LoopFault;
 use chorus_spec::{GroundingPolicy, GroundingReference, GroundingSettings, OnError};
 use chorus_wire::{ChatRequest, Message, Role};
-use serde::Serialize;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
 
+pub use meaning::{MeaningScorer, TextVectors};
 pub use overlap::OverlapScorer;
 pub(super) use overlap::terms;
 
@@ -43,10 +48,15 @@ pub struct Support {
 pub trait SupportScorer: fmt::Debug + Send + Sync {
     /// `None` when it cannot tell.
     fn support(&self, sentence: &str, reference: &str) -> Option<Support>;
+
+    /// A scorer that has read those texts, where reading takes time; `None` where this one needs to read nothing first.
+    fn reading<'a>(&'a self, _texts: Vec<&'a str>) -> BoxFuture<'a, Option<Arc<dyn SupportScorer>>> {
+        async { None }.boxed()
+    }
 }
 
 /// What grounding found; the `grounding` field of the trace.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroundingTrace {
     /// What the answers were held against.
     pub reference_mode: GroundingReference,
@@ -57,14 +67,14 @@ pub struct GroundingTrace {
 }
 
 /// How well one answer is supported.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroundingScore {
     /// Who gave it.
     pub model: String,
     /// Its seat, from 0.
     pub seat: usize,
     /// In 0..=1; absent where it could not be scored.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
     /// Its sentences that are contradicted, or not supported by the context.
     pub flagged_spans: Vec<String>,
@@ -76,13 +86,16 @@ pub struct GroundingScore {
 ///
 /// # Errors
 /// [`LoopFault::Judge`] when an answer cannot be scored, under `on_error: fail`.
-pub(super) fn ground(
+pub(super) async fn ground(
     settings: &GroundingSettings,
-    scorer: &dyn SupportScorer,
+    scorer: &Arc<dyn SupportScorer>,
     ask: &ChatRequest,
     survivors: Vec<Survivor>,
 ) -> Result<(Vec<Survivor>, GroundingTrace), LoopFault> {
     let context = context(ask, settings.reference);
+    let texts = survivors.iter().map(|survivor| &*survivor.text).chain(context.as_deref());
+    let reading = scorer.reading(texts.collect()).await;
+    let scorer = &**reading.as_ref().unwrap_or(scorer);
     let mut scores: Vec<GroundingScore> = survivors
         .iter()
         .map(|survivor| {

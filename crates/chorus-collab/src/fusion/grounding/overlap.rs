@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// Shorter words carry grammar, mostly.
 const CONTENT_CHARS: usize = 4;
 /// Share of content words from which two sentences speak of the same thing.
-const SAME_SUBJECT: f64 = 0.5;
+pub(super) const SAME_SUBJECT: f64 = 0.5;
 /// Words that turn a sentence round, in the languages people ask in most.
 const NEGATIONS: [&str; 19] = [
     "not", "no", "never", "none", "cannot", "without", "nicht", "kein", "keine", "nie", "ohne", "pas",
@@ -46,14 +46,14 @@ pub(in crate::fusion) fn terms(text: &str) -> BTreeSet<String> {
 }
 
 /// What a sentence is made of.
-struct Words {
+pub(super) struct Words {
     content: BTreeSet<String>,
     numbers: BTreeSet<String>,
     negated: bool,
 }
 
 impl Words {
-    fn of(sentence: &str) -> Self {
+    pub(super) fn of(sentence: &str) -> Self {
         let folded = sentence.to_lowercase();
         let mut words =
             Self { content: BTreeSet::new(), numbers: BTreeSet::new(), negated: folded.contains("n't") };
@@ -71,14 +71,14 @@ impl Words {
     }
 
     /// The share of its content words and numbers that the other one holds; 0 where it has none.
-    fn recall(&self, other: &Self) -> f64 {
+    pub(super) fn recall(&self, other: &Self) -> f64 {
         let held = self.content.intersection(&other.content).count()
             + self.numbers.intersection(&other.numbers).count();
         held as f64 / (self.content.len() + self.numbers.len()).max(1) as f64
     }
 
     /// One says no where the other says yes, or both count and disagree.
-    fn conflicts(&self, other: &Self) -> bool {
+    pub(super) fn conflicts(&self, other: &Self) -> bool {
         let both_count = !self.numbers.is_empty() && !other.numbers.is_empty();
         self.negated != other.negated || (both_count && self.numbers.is_disjoint(&other.numbers))
     }

@@ -3,10 +3,10 @@
 use super::client::{Answer, Http, Incoming};
 use super::files::ask;
 use bytes::Bytes;
-use chorus_engine::{Engine, Env, Limits, Options};
+use chorus_engine::{Artifact, Engine, Env, Limits, Options};
 use chorus_infer::TextEncoder;
 use chorus_server::{Bound, Door, DoorLimits, Planes};
-use chorus_store::{Page, RunFilter, RunId, RunRecord, RunStore, SqliteRunStore};
+use chorus_store::{KeyStore, Page, RunFilter, RunId, RunRecord, RunStore, SqliteRunStore};
 use chorus_testkit::ScriptedUpstream;
 use http::Request;
 use http_body_util::Full;
@@ -27,6 +27,10 @@ pub(crate) struct Setup {
     pub(crate) limits: Limits,
     pub(crate) door: DoorLimits,
     pub(crate) encoder: Option<Arc<dyn TextEncoder>>,
+    /// What is served, and the contracts of its operating points.
+    pub(crate) artifact: Artifact,
+    /// API keys, and whether every request needs one.
+    pub(crate) keys: Option<(KeyStore, bool)>,
     /// How long running requests may take after a stop.
     pub(crate) grace: Duration,
 }
@@ -38,6 +42,8 @@ impl Setup {
             limits: Limits::default(),
             door: DoorLimits::default(),
             encoder: None,
+            artifact: Artifact::default(),
+            keys: None,
             grace: Duration::from_secs(5),
         }
     }
@@ -61,10 +67,14 @@ impl Setup {
             limits: self.limits,
             folders: Default::default(),
         };
-        let door = Door::new(Engine::new(spec, options).unwrap(), self.door);
+        let door = Door::new(Engine::of(spec, options, self.artifact).unwrap(), self.door);
+        let door = match self.keys {
+            Some((keys, required)) => door.keyed(keys, required),
+            None => door,
+        };
         door.set_ready(true);
         let free = ([127, 0, 0, 1], 0).into();
-        let planes = Planes::bind(free, free).await.unwrap();
+        let planes = Planes::bind(free, free).await.unwrap().with_envoy(free).await.unwrap();
         let bound = planes.bound().unwrap();
         let stop = CancellationToken::new();
         let serving = tokio::spawn(chorus_server::serve(planes, door, stop.clone(), self.grace));
@@ -105,6 +115,15 @@ impl House {
     pub(crate) async fn post(&self, path: &str, body: impl Into<Bytes>) -> Answer {
         let request = Request::post(self.url(path)).body(Full::new(body.into())).unwrap();
         self.send(request).await.whole().await
+    }
+
+    /// A `GET` at the management plane.
+    pub(crate) async fn managed(&self, path: &str, token: Option<&str>) -> Answer {
+        let mut request = Request::get(format!("http://{}{path}", self.bound.management));
+        if let Some(token) = token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        self.send(request.body(Full::default()).unwrap()).await.whole().await
     }
 
     /// A chat completion, whole.

@@ -3,8 +3,10 @@
 //! It knows files, and nothing of what they say. **Invariant:** a bundle is written only when it is whole, its blobs
 //! before the index that names them; no link is followed and no file is read beyond its bound.
 
+use super::builtin;
 use crate::terminal::note;
 use anyhow::{Context, bail};
+use chorus_bundle::attest::{self, Attached};
 use chorus_bundle::verify::{Blobs, MAX_ASSET_BYTES, MAX_BUNDLE_BYTES, MAX_LAYERS};
 use chorus_bundle::{Bundle, BundleFault, Files, archive, source, verify};
 use chorus_spec::Severity;
@@ -35,14 +37,35 @@ impl Blobs for Directory {
     }
 }
 
-/// Reads a bundle of a layout directory, an archive or a source directory.
-pub(super) fn read(path: &Path) -> anyhow::Result<Result<Bundle, Vec<BundleFault>>> {
+/// A bundle with what is attached to it.
+pub(super) struct Opened {
+    pub(super) bundle: Bundle,
+    pub(super) attached: Vec<Attached>,
+}
+
+impl Opened {
+    fn bare(bundle: Bundle) -> Self {
+        Self { bundle, attached: Vec::new() }
+    }
+
+    fn of(files: &dyn Blobs) -> Result<Self, Vec<BundleFault>> {
+        let bundle = verify::read(files)?;
+        let attached = attest::read(files, &bundle.digest).map_err(|fault| vec![fault])?;
+        Ok(Self { bundle, attached })
+    }
+}
+
+/// Reads a bundle of a layout directory, an archive, a source directory, or the program itself.
+pub(super) fn read(path: &Path) -> anyhow::Result<Result<Opened, Vec<BundleFault>>> {
+    if let Some(files) = builtin::files(path) {
+        return built(&files, path).map(|bundle| Ok(Opened::bare(bundle)));
+    }
     if path.join(LAYOUT).exists() {
-        return Ok(verify::read(&Directory(path.to_owned())));
+        return Ok(Opened::of(&Directory(path.to_owned())));
     }
     if path.is_dir() {
         if path.join(source::INTERFACE).exists() {
-            return build(path).map(Ok);
+            return build(path).map(|bundle| Ok(Opened::bare(bundle)));
         }
         bail!("{} is neither a bundle ({LAYOUT}) nor a source ({})", path.display(), source::INTERFACE);
     }
@@ -53,13 +76,18 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Result<Bundle, Vec<BundleFault
         return Ok(Err(vec![BundleFault::TooLarge { name, most: MAX_BUNDLE_BYTES, unit: "bytes" }]));
     }
     let bytes = fs::read(path).with_context(|| format!("cannot read {shown}"))?;
-    Ok(archive::load(&bytes).map_err(|fault| vec![fault]).and_then(|files| verify::read(&files)))
+    Ok(archive::load(&bytes).map_err(|fault| vec![fault]).and_then(|files| Opened::of(&files)))
 }
 
 /// A bundle that is whole.
 pub(super) fn open(path: &Path) -> anyhow::Result<Bundle> {
+    open_with(path).map(|it| it.bundle)
+}
+
+/// A bundle that is whole, and what is attached to it.
+pub(super) fn open_with(path: &Path) -> anyhow::Result<Opened> {
     match read(path)? {
-        Ok(bundle) => Ok(bundle),
+        Ok(opened) => Ok(opened),
         Err(faults) => {
             faults.iter().for_each(|it| note(&format!("error[{}]: {it}", it.code())));
             bail!("{} is refused: see above", path.display());
@@ -69,8 +97,11 @@ pub(super) fn open(path: &Path) -> anyhow::Result<Bundle> {
 
 /// Builds a source directory; what stands against it, and warnings, go to standard error.
 pub(super) fn build(dir: &Path) -> anyhow::Result<Bundle> {
-    let files = files(dir)?;
-    let reading = source::read(&files);
+    built(&files(dir)?, dir)
+}
+
+fn built(files: &Files, dir: &Path) -> anyhow::Result<Bundle> {
+    let reading = source::read(files);
     for it in &reading.findings {
         let text = files.get(&it.file).map(|bytes| String::from_utf8_lossy(bytes)).unwrap_or_default();
         note(&it.diagnostic.render(&dir.join(&it.file).display().to_string(), &text));
@@ -114,12 +145,12 @@ fn files(dir: &Path) -> anyhow::Result<Files> {
 }
 
 /// Writes a bundle as a layout directory. Blobs are named by what they hold, so one that is there already stays.
-pub(super) fn write_layout(bundle: &Bundle, dir: &Path) -> anyhow::Result<()> {
+pub(super) fn write_layout(bundle: &Bundle, attached: &[Attached], dir: &Path) -> anyhow::Result<()> {
     let is_empty = fs::read_dir(dir).map_or(true, |mut entries| entries.next().is_none());
     if !is_empty && !dir.join(LAYOUT).exists() {
         bail!("{} is not empty and holds no bundle; name another directory", dir.display());
     }
-    let mut files = bundle.layout()?;
+    let mut files = attest::layout(bundle, attached)?;
     let index = files.remove_entry("index.json");
     for (name, bytes) in files.into_iter().chain(index) {
         let path = dir.join(&name);
@@ -132,8 +163,8 @@ pub(super) fn write_layout(bundle: &Bundle, dir: &Path) -> anyhow::Result<()> {
 }
 
 /// Writes a bundle as one file.
-pub(super) fn write_archive(bundle: &Bundle, file: &Path) -> anyhow::Result<()> {
-    put(file, &archive::save(&bundle.layout()?)?)
+pub(super) fn write_archive(bundle: &Bundle, attached: &[Attached], file: &Path) -> anyhow::Result<()> {
+    put(file, &archive::save(&attest::layout(bundle, attached)?)?)
 }
 
 /// Writes a file whole or not at all.

@@ -7,7 +7,7 @@ use super::disk;
 use crate::terminal::{note, say};
 use anyhow::{Context, bail};
 use chorus_bundle::import::{ImportFault, Imported, split};
-use chorus_bundle::{Bundle, binding, verify};
+use chorus_bundle::{Bundle, binding, mount, verify};
 use chorus_spec::Spec;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ fn same_routes(text: &str, imported: &Imported) -> anyhow::Result<Bundle> {
         anyhow::anyhow!("the binding does not hold: {}", first.unwrap_or_default())
     };
     let binding = binding::read(&file.unwrap_or_default(), &bundle.mom).map_err(told)?;
-    let bound = binding::check(&bundle, &binding).map_err(told)?;
+    let bound = mount::check(&bundle, &binding).map_err(told)?;
     let again = bound.spec.context("the bound bundle does not load")?;
     let before = chorus_spec::read(text).spec.context("the configuration does not load")?;
     if routes(&before) != routes(&again) {

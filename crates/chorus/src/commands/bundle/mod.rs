@@ -1,12 +1,22 @@
-//! `chorus new | build | inspect | verify | diff | save | load | import`: the artifact on the command line.
+//! The artifact on the command line: built, verified, compared, locked, placed, signed, pushed and pulled.
 //!
 //! One function a verb; what a bundle is, `chorus_bundle` knows. **Invariant:** a verb that refuses something says its
 //! code, writes nothing, and ends with status 1.
 
+mod bound;
+mod builtin;
 mod disk;
 mod import;
+mod lock;
+mod place;
+mod probe;
+mod registry;
 mod scaffold;
+mod seal;
+mod shelf;
 mod vectors;
+
+pub(crate) use shelf::{BundleShelf, is_bundle};
 
 use crate::cli::Artifact;
 use crate::terminal::{note, say, table};
@@ -17,15 +27,27 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Runs the verb that was asked for.
-pub(crate) fn run(verb: Artifact) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(verb: Artifact) -> anyhow::Result<ExitCode> {
     match verb {
         Artifact::New { dir, family } => scaffold::run(&dir, family.as_deref()),
         Artifact::Build { dir, out, check } => build(&dir, out, check),
         Artifact::Inspect { bundle, json, graph } => inspect(&bundle, json, graph),
-        Artifact::Verify { bundle, digest, json } => verify(&bundle, digest.as_deref(), json),
+        Artifact::Verify { bundle, digest, policy, json } => {
+            verify(&bundle, digest.as_deref(), policy.as_deref(), json)
+        }
         Artifact::Diff { before, after, json } => compare(&before, &after, json),
         Artifact::Save { bundle, file } => save(&bundle, &file),
         Artifact::Load { file, dir } => load(&file, &dir),
+        Artifact::Keygen { file } => seal::keygen(&file),
+        Artifact::Sign(flags) => seal::sign(&flags),
+        Artifact::Lock(flags) => lock::run(&flags),
+        Artifact::Place(flags) => place::run(&flags),
+        Artifact::Push { bundle, name, tags, remote } => registry::push(&bundle, &name, tags, &remote).await,
+        Artifact::Pull { name, dir, policy, remote } => {
+            registry::pull(&name, &dir, policy.as_deref(), &remote).await
+        }
+        Artifact::Tag { name, tag, remote } => registry::tag(&name, &tag, &remote).await,
+        Artifact::Tags { name, remote } => registry::tags(&name, &remote).await,
         Artifact::Import { from, dir, family } => import::run(&from, &dir, family.as_deref()),
         Artifact::ImportVerify { folder } => import::verify_all(&folder),
         Artifact::CanonicalVectors { folder } => vectors::run(&folder),
@@ -33,7 +55,7 @@ pub(crate) fn run(verb: Artifact) -> anyhow::Result<ExitCode> {
 }
 
 fn build(dir: &Path, out: Option<PathBuf>, check: bool) -> anyhow::Result<ExitCode> {
-    let bundle = disk::build(dir)?;
+    let bundle = disk::open(dir)?;
     let name = format!("{} {}", bundle.mom.family, bundle.mom.version);
     if check {
         say(&format!("{name} builds: {}", bundle.digest));
@@ -44,9 +66,9 @@ fn build(dir: &Path, out: Option<PathBuf>, check: bool) -> anyhow::Result<ExitCo
         None => beside(dir)?,
     };
     if out.extension().is_some_and(|it| it == "tar") {
-        disk::write_archive(&bundle, &out)?;
+        disk::write_archive(&bundle, &[], &out)?;
     } else {
-        disk::write_layout(&bundle, &out)?;
+        disk::write_layout(&bundle, &[], &out)?;
     }
     say(&format!("{name} → {}\n{}", out.display(), bundle.digest));
     Ok(ExitCode::SUCCESS)
@@ -101,9 +123,19 @@ fn inspect(path: &Path, as_json: bool, graph: bool) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn verify(path: &Path, wanted: Option<&str>, as_json: bool) -> anyhow::Result<ExitCode> {
+fn verify(
+    path: &Path,
+    wanted: Option<&str>,
+    policy: Option<&Path>,
+    as_json: bool,
+) -> anyhow::Result<ExitCode> {
     let (digest, mut faults): (Option<String>, Vec<Value>) = match disk::read(path)? {
-        Ok(bundle) => (Some(bundle.digest), Vec::new()),
+        Ok(opened) => {
+            let distrust = policy.map(|policy| seal::judge(policy, &opened)).transpose()?;
+            let told = distrust.into_iter().flatten();
+            let faults = told.map(|it| json!({ "code": it.code, "message": it.message })).collect();
+            (Some(opened.bundle.digest), faults)
+        }
         Err(faults) => {
             let told =
                 |it: &chorus_bundle::BundleFault| json!({ "code": it.code(), "message": it.to_string() });
@@ -165,8 +197,8 @@ fn shown(change: &diff::Change) -> String {
 }
 
 fn save(path: &Path, file: &Path) -> anyhow::Result<ExitCode> {
-    let bundle = disk::open(path)?;
-    disk::write_archive(&bundle, file)?;
+    let disk::Opened { bundle, attached } = disk::open_with(path)?;
+    disk::write_archive(&bundle, &attached, file)?;
     say(&format!("{} → {}", identity(&bundle), file.display()));
     Ok(ExitCode::SUCCESS)
 }
@@ -175,8 +207,8 @@ fn load(file: &Path, dir: &Path) -> anyhow::Result<ExitCode> {
     if !file.is_file() {
         bail!("{} is not a file", file.display());
     }
-    let bundle = disk::open(file)?;
-    disk::write_layout(&bundle, dir)?;
+    let disk::Opened { bundle, attached } = disk::open_with(file)?;
+    disk::write_layout(&bundle, &attached, dir)?;
     note(&format!("unpacked into {}", dir.display()));
     say(&identity(&bundle));
     Ok(ExitCode::SUCCESS)

@@ -6,17 +6,16 @@
 mod graph;
 mod rewrite;
 mod test;
-mod text;
 mod verify;
 
 use crate::cli::{Policy as Verb, PolicyCheck};
+use crate::policy_file::{Policy, put};
 use crate::terminal::say;
 use anyhow::Context;
 use chorus_spec::Severity;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use text::{Policy, put};
 
 /// Runs the verb that was asked for.
 pub(crate) async fn run(verb: Verb) -> anyhow::Result<ExitCode> {
@@ -25,7 +24,7 @@ pub(crate) async fn run(verb: Verb) -> anyhow::Result<ExitCode> {
         Verb::Decompile { file, out } => rewrite::decompile(&file, out.as_ref()),
         Verb::Fmt { files, check } => rewrite::fmt(&files, check),
         Verb::Check(flags) => check(&flags),
-        Verb::Test { file, base, source } => test::run(&file, base.as_deref(), &source).await,
+        Verb::Test { file, source } => test::run(&file, &source).await,
         Verb::Graph { file, base, recipe, out } => {
             draw(&Policy::read(&file, base.as_deref())?, recipe.as_deref(), out.as_ref())
         }
@@ -36,13 +35,13 @@ pub(crate) async fn run(verb: Verb) -> anyhow::Result<ExitCode> {
 /// Status 0: it loads; 1: it does not.
 fn check(flags: &PolicyCheck) -> anyhow::Result<ExitCode> {
     let policy = Policy::read(&flags.file, flags.base.as_deref())?;
-    let all = || policy.findings.iter().flat_map(|(_, found)| found);
-    let count = |severity| all().filter(|it| it.severity == severity).count();
-    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let (errors, warnings) = (policy.count(Severity::Error), policy.count(Severity::Warning));
     let good = errors == 0 && !(flags.strict && warnings > 0);
     if flags.json {
-        let files =
-            policy.findings.iter().map(|(text, found)| json!({ "file": text.name, "diagnostics": found }));
+        let files = policy
+            .findings
+            .iter()
+            .map(|it| json!({ "file": it.text.name, "diagnostics": it.all().collect::<Vec<_>>() }));
         let digest = policy.spec.as_ref().map(|spec| spec.digest.to_string());
         let report = json!({
             "ok": good, "errors": errors, "warnings": warnings, "digest": digest,
@@ -50,8 +49,8 @@ fn check(flags: &PolicyCheck) -> anyhow::Result<ExitCode> {
         });
         say(&serde_json::to_string_pretty(&report)?);
     } else {
-        for (text, found) in &policy.findings {
-            found.iter().for_each(|it| say(&it.render(&text.name, &text.text)));
+        for of in &policy.findings {
+            of.all().for_each(|it| say(&it.render(&of.text.name, &of.text.text)));
         }
         let verdict = if good { "loads" } else { "does not load" };
         say(&format!("{} {verdict}: {errors} error(s), {warnings} warning(s)", policy.name()));

@@ -1,6 +1,6 @@
 //! `chorus policy compile | decompile | fmt`: one text becomes another.
 
-use super::text::{Text, put, tell};
+use crate::policy_file::{Text, put, tell};
 use crate::terminal::{note, say};
 use anyhow::{Context, bail};
 use chorus_spec::dsl;

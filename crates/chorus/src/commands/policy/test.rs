@@ -1,7 +1,7 @@
 //! `chorus policy test FILE`: the cases of its `TEST` blocks, asked of the engine. No model is called.
 
-use super::text::Policy;
 use crate::cli::Source;
+use crate::policy_file::Policy;
 use crate::stock;
 use crate::terminal::say;
 use anyhow::{Context, bail};
@@ -13,15 +13,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// Status 0: every case reached its route.
-pub(super) async fn run(file: &Path, base: Option<&Path>, source: &Source) -> anyhow::Result<ExitCode> {
-    let policy = Policy::read(file, base)?;
+pub(super) async fn run(file: &Path, source: &Source) -> anyhow::Result<ExitCode> {
+    let policy = Policy::read(file, source.base.as_deref())?;
     let spec = policy.spec()?.clone();
     if policy.tests.is_empty() {
         bail!("{} has no TEST block", policy.name());
     }
     let names: Vec<String> =
         policy.tests.iter().map(|case| model_name(&spec, case)).collect::<Result<_, _>>()?;
-    let engine = stock::engine_with(spec, Some(base.unwrap_or(file)), source, None).await?;
+    let engine = stock::engine_with(spec, Some(file), source, None).await?;
     let mut failed = 0_usize;
     for (case, name) in policy.tests.iter().zip(&names) {
         let reached = reached(&engine, name, case).await?;

@@ -2,7 +2,7 @@
 //!
 //! Each folder below `DIR` that holds `config.yaml` and `recipe.dsl` is one recipe. It knows these two names alone.
 
-use super::text::{Text, tell};
+use crate::policy_file::{Text, tell};
 use crate::terminal::{say, table};
 use anyhow::bail;
 use chorus_spec::{Document, dsl};

@@ -1,6 +1,6 @@
 //! Ten thousand runs of each looper in simulation, with all that must hold in every one of them.
 //!
-//! `cargo xtask bench loopers`. The simulation is the one of `tests/simulation`, which makes a few hundred runs.
+//! `cargo xtask bench simulation`. The simulation is the one of `tests/simulation`, which makes a few hundred runs.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -14,6 +14,8 @@ mod cases;
 mod dice;
 #[path = "../tests/simulation/team.rs"]
 mod team;
+#[path = "../tests/simulation/workflow.rs"]
+mod workflow;
 
 use std::time::Instant;
 

@@ -1,0 +1,174 @@
+#!/usr/bin/env bash
+# The artifact on its way: built, signed, pushed to a real OCI registry, pulled into an empty directory, served from there;
+# and what happens to a registry that lies or dies half-way. Everything stays on 127.0.0.1 and is stopped at the end.
+#
+#   CHORUS     the binary
+#   UPSTREAM   base URL of a scripted backend, with /v1 (`cargo xtask upstream`)
+#   REGISTRY   the registry's program (default: docker-registry or registry, as on PATH; Debian: docker-registry)
+set -euo pipefail
+chorus=$(realpath "${CHORUS:?the binary}")
+upstream=${UPSTREAM:?a scripted backend}
+registry=${REGISTRY:-$(command -v docker-registry || command -v registry || true)}
+if [[ -z $registry ]]; then
+  echo "not run: the registry (no docker-registry is on PATH; Debian: apt-get install docker-registry)"
+  exit 0
+fi
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+started=()
+stop_all() {
+  for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
+  for pid in "${started[@]}"; do wait "$pid" 2>/dev/null || true; done
+  rm -rf "$work"
+}
+trap stop_all EXIT
+trap 'exit 130' INT TERM
+cd "$work"
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+until_open() {
+  for _ in $(seq 300); do
+    python3 -c "import socket; socket.create_connection(('127.0.0.1', $1), 1).close()" 2>/dev/null && return
+    sleep 0.1
+  done
+  fail "nothing listens on port $1"
+}
+refused() {
+  local word=$1
+  shift
+  if "$@" >refused.txt 2>&1; then fail "not refused: $*"; fi
+  grep -q "$word" refused.txt || { cat refused.txt; fail "refused without $word: $*"; }
+}
+
+port=$(free_port)
+cat >registry.yml <<YML
+version: 0.1
+log: { level: error }
+storage: { filesystem: { rootdirectory: $work/storage }, delete: { enabled: true } }
+http: { addr: 127.0.0.1:$port }
+YML
+"$registry" serve registry.yml >registry.log 2>&1 &
+started+=($!)
+until_open "$port"
+host=127.0.0.1:$port
+echo "a registry listens on $host: $("$registry" --version | head -n 1)"
+
+"$chorus" build builtin:mom-v1 --out family.bundle | tail -n 1 | tee digest.txt
+digest=$(cat digest.txt)
+bytes=$(du -sb family.bundle | cut -f1)
+echo "the family's bundle has $bytes bytes without weights"
+((bytes <= 5 * 1024 * 1024)) || fail "the bundle is too large"
+
+# Keys, a policy that wants a signature and an approval, and a bundle that has neither yet.
+"$chorus" keygen release.key
+{
+  echo "format: 1"
+  echo "keys:"
+  echo "  release: |"
+  sed 's/^/    /' release.key.pub
+  echo "require:"
+  echo "  - { statement: signature, keys: [release] }"
+  echo "  - { statement: approval, keys: [release], max_age_days: 30 }"
+} >trust.yaml
+"$chorus" push family.bundle "$host/vllm-sr/mom-v1"
+refused trust-unsigned "$chorus" pull "$host/vllm-sr/mom-v1:1.0.0" unsigned --policy trust.yaml
+[[ ! -e unsigned ]] || fail "an unsigned bundle was written"
+"$chorus" sign family.bundle --key release.key
+refused trust-unsigned "$chorus" verify family.bundle --policy trust.yaml
+"$chorus" sign family.bundle --key release.key --statement approval --days 30
+"$chorus" verify family.bundle --policy trust.yaml --digest "$digest"
+"$chorus" push family.bundle "$host/vllm-sr/mom-v1" --tag candidate
+"$chorus" pull "$host/vllm-sr/mom-v1@candidate" pulled --policy trust.yaml
+"$chorus" verify pulled --digest "$digest" --policy trust.yaml
+"$chorus" diff family.bundle pulled | tail -n 1
+"$chorus" tag "$host/vllm-sr/mom-v1@candidate" stable
+"$chorus" tags "$host/vllm-sr/mom-v1" | tee tags.txt
+[[ $(grep -c "$digest" tags.txt) -eq 3 ]] || fail "three tags should point at it"
+"$chorus" pull "$host/vllm-sr/mom-v1@stable" stable
+"$chorus" save stable stable.tar
+"$chorus" verify stable.tar --policy trust.yaml
+refused registry-absent "$chorus" pull "$host/vllm-sr/mom-v1@nowhere" nowhere
+
+# A registry that dies half-way: a proxy lets so many bytes through and then hangs up.
+for limit in 300 1500 4000 9000; do
+  proxy=$(free_port)
+  python3 "$here/half_way.py" "$proxy" "$port" "$limit" &
+  started+=($!)
+  until_open "$proxy"
+  refused "error\[registry-\|error\[bundle-" "$chorus" pull "127.0.0.1:$proxy/vllm-sr/mom-v1@stable" "half-$limit"
+  [[ ! -e half-$limit ]] || fail "half a bundle was written after $limit bytes"
+done
+echo "a registry that dies half-way leaves nothing behind"
+
+# A registry that lies: a blob with other bytes under the same name.
+blob=$(python3 -c 'import json; m = json.load(open("pulled/blobs/sha256/'"${digest#sha256:}"'")); print(m["layers"][0]["digest"][7:])')
+stored=$work/storage/docker/registry/v2/blobs/sha256/${blob:0:2}/$blob/data
+python3 - "$stored" <<'PY'
+import sys
+path = sys.argv[1]
+data = bytearray(open(path, "rb").read())
+data[10] ^= 1
+open(path, "wb").write(data)
+PY
+refused "error\[" "$chorus" pull "$host/vllm-sr/mom-v1@stable" tampered
+[[ ! -e tampered ]] || fail "a tampered bundle was written"
+echo "a tampered blob is refused, and nothing is written"
+
+# The pulled bundle under three bindings: decisions must not differ.
+bind() {
+  # bind FILE HOW: every component here, there, or the first here and the others there.
+  python3 - "$1" "$2" "$upstream" <<'PY'
+import sys
+path, how, upstream = sys.argv[1:]
+here = {"draft": "smollm2-135m-instruct", "generalist": "qwen2.5-coder-0.5b-instruct", "judge": "qwen2.5-coder-0.5b-instruct"}
+lines = ["format: 1", "components:"]
+for at, (name, model) in enumerate(here.items()):
+    local = how == "here" or (how == "mixed" and at == 0)
+    backend = f"{{ type: local, model: {model} }}" if local else f"{{ base_url: \"{upstream}\" }}"
+    trust = "process" if local else "private"
+    lines += [f"  {name}:", "    deployments:", f"      - {{ name: one, trust: {trust}, backend: {backend} }}"]
+open(path, "w").write("\n".join(lines) + "\n")
+PY
+}
+hows=(there)
+if [[ -n ${CHORUS_EMBEDDED:-} ]]; then hows=(there here mixed); else echo "not run: the bindings to models of this process (CHORUS_EMBEDDED is not set)"; fi
+for how in "${hows[@]}"; do
+  bind "$how.yaml" "$how"
+  "$chorus" place pulled --binding "$how.yaml" >/dev/null
+  "$chorus" lock pulled --binding "$how.yaml" --out "$how.lock" >/dev/null
+  "$chorus" lock pulled --binding "$how.yaml" --out "$how.lock" --check | tail -n 1
+  began=$(date +%s%N)
+  "$chorus" serve pulled --binding "$how.yaml" --lock "$how.lock" --trust trust.yaml --port 0 --management-port 0 \
+    --runs-file "$work/$how.sqlite" --grace 2 >"$how.log" 2>&1 &
+  started+=($!)
+  for _ in $(seq 6000); do
+    data=$(grep -o 'data plane *http://[0-9.:]*' "$how.log" | grep -o 'http://.*' || true)
+    manage=$(grep -o 'management *http://[0-9.:]*' "$how.log" | grep -o 'http://.*' || true)
+    [[ -n $data && -n $manage ]] && break
+    kill -0 "${started[-1]}" 2>/dev/null || { cat "$how.log"; fail "it does not serve"; }
+    sleep 0.05
+  done
+  echo "bound $how: ready after $((($(date +%s%N) - began) / 1000000)) ms"
+  python3 "$here/decisions.py" "$data" "$manage" "$how.decisions"
+  kill "${started[-1]}"
+  wait "${started[-1]}" 2>/dev/null || true
+  unset 'started[-1]'
+  "$chorus" runs list --runs-file "$work/$how.sqlite" --json | python3 -c '
+import json, sys
+runs = [json.loads(line) for line in sys.stdin]
+assert runs, "no runs"
+for run in runs:
+    assert run["bundle"] == "'"$digest"'" and run["binding"] and run["lock"], run
+print(len(runs), "records, each with the digests of bundle, binding and lock")
+'
+done
+for how in "${hows[@]}"; do cmp "${hows[0]}.decisions" "$how.decisions" || fail "decisions differ between bindings"; done
+echo "decisions are the same under ${#hows[@]} binding(s): $(wc -l <"${hows[0]}.decisions") traces"
+
+# A lock for another bundle, and one that a newer version wrote.
+"$chorus" new other >/dev/null && "$chorus" build other >/dev/null
+refused lock-bundle "$chorus" serve family.bundle --binding there.yaml --lock <(sed "s/${digest#sha256:}/$(printf '0%.0s' $(seq 64))/" there.lock) --port 0 --management-port 0
+refused lock-newer "$chorus" serve family.bundle --binding there.yaml --lock <(sed 's/"version": 1/"version": 9/' there.lock) --port 0 --management-port 0
+refused trust-unsigned "$chorus" serve other.bundle --binding there.yaml --trust trust.yaml --port 0 --management-port 0
+echo "the artifact is built, signed, pushed, pulled, locked and served"

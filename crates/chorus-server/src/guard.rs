@@ -1,0 +1,120 @@
+//! Who may come in: API keys at the data plane, roles at the management plane.
+//!
+//! It knows keys and permissions, not what is asked. **Invariant:** with keys required nothing but `/health` and `/ready`
+//! (which stand outside) is answered without one; with roles, no endpoint of the management plane is answered without a token whose role has
+//! its permission. Refusals say neither whether a key exists nor what it might open.
+
+use crate::door::Door;
+use crate::manage;
+use crate::reply;
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use chorus_engine::{Caller, Env, Voucher};
+use chorus_spec::ManagementAuth;
+use http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use http::{HeaderMap, StatusCode};
+use sha2::{Digest, Sha256};
+
+/// Headers that clients put a key in: OpenAI's, Anthropic's and Azure's.
+const KEY_HEADERS: [&str; 2] = ["x-api-key", "api-key"];
+
+/// Lets in whoever has a key, where keys are required.
+pub(crate) async fn data(State(door): State<Door>, request: Request, next: Next) -> Response {
+    if door.requires_keys() && of_key(&door, request.headers()).is_none() {
+        return refused("the request has no API key that this server knows");
+    }
+    next.run(request).await
+}
+
+/// The caller whose key is in the headers.
+pub(crate) fn of_key(door: &Door, headers: &HeaderMap) -> Option<Caller> {
+    let keys = door.keys.as_ref()?;
+    let found = keys.find(presented(headers)?);
+    let key = found.inspect_err(|fault| tracing::error!(%fault, "API keys cannot be looked up")).ok()??;
+    Caller::new(&key.user, key.groups, Voucher::ApiKey)
+}
+
+fn presented(headers: &HeaderMap) -> Option<&str> {
+    let named = KEY_HEADERS.iter().find_map(|name| headers.get(*name)?.to_str().ok());
+    bearer(headers).or(named)
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+fn refused(why: &str) -> Response {
+    let mut response = reply::refusal(StatusCode::UNAUTHORIZED, "invalid_api_key", why);
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
+/// Lets in whoever has a token whose role may do this, where the configuration has roles.
+pub(crate) async fn management(State(door): State<Door>, request: Request, next: Next) -> Response {
+    let serving = door.engine.serving();
+    let Some(auth) = &serving.spec.global.management_auth else {
+        return next.run(request).await;
+    };
+    let role = bearer(request.headers()).and_then(|token| role(auth, &serving.env, token));
+    let Some(role) = role else {
+        return refused("the request has no token that this server knows");
+    };
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let needed = route.and_then(|path| manage::permission(request.method().as_str(), path));
+    let has = auth.roles.get(role).map(Vec::as_slice).unwrap_or_default();
+    let may = |permission: &str| has.iter().any(|it| it == "*" || it == permission);
+    // What has no permission of its own (a path that is not there) tells nothing to whoever got this far.
+    if needed.is_none_or(may) {
+        return next.run(request).await;
+    }
+    let text = format!("the role `{role}` may not do this; it needs `{}`", needed.unwrap_or_default());
+    reply::refusal(StatusCode::FORBIDDEN, "permission_denied", &text)
+}
+
+/// The role of a token. All are compared, by their hashes, so that time tells nothing of them.
+fn role<'a>(auth: &'a ManagementAuth, env: &Env, token: &str) -> Option<&'a str> {
+    let given = Sha256::digest(token.as_bytes());
+    let mut found = None;
+    for (secret, role) in &auth.tokens {
+        let known = env.reveal(secret).ok().filter(|known| !known.is_empty());
+        if known.is_some_and(|known| Sha256::digest(known.as_bytes()) == given) {
+            found = Some(role.as_str());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_found_where_clients_put_them() {
+        let rows = [
+            (&[("authorization", "Bearer ck_1")][..], Some("ck_1")),
+            (&[("authorization", "bearer  ck_1 ")], Some("ck_1")),
+            (&[("authorization", "Basic ck_1")], None),
+            (&[("x-api-key", "ck_2")], Some("ck_2")),
+            (&[("api-key", "ck_3")], Some("ck_3")),
+            (&[("x-other", "ck_4")], None),
+        ];
+        for (pairs, want) in rows {
+            let headers: HeaderMap =
+                pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
+            assert_eq!(presented(&headers), want, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_has_the_role_of_its_variable_and_an_unset_one_has_none() {
+        let secret = |name: &str| chorus_spec::Secret::new(format!("${{{name}}}"));
+        let tokens = vec![(secret("ADMIN"), "admin".to_owned()), (secret("UNSET"), "admin".to_owned())];
+        let auth = ManagementAuth { tokens, roles: Default::default() };
+        let env = Env::of(|name| (name == "ADMIN").then(|| "t-1".to_owned()));
+        assert_eq!(role(&auth, &env, "t-1"), Some("admin"));
+        assert_eq!(role(&auth, &env, ""), None);
+        assert_eq!(role(&auth, &env, "t-2"), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! What only an Anthropic backend understands, and how it is taken off for every other one (case B22).
+//!
+//! It travels in the chat request: [`FIELDS`] at its top, `thinking_blocks` and `is_error` in messages, `cache_control`
+//! in parts and tools. **Invariant:** a request that never had extras is not looked at.
+
+use crate::body::{Raw, RawObject, elements, raw_or_null, share};
+use crate::chat::ChatRequest;
+use crate::message::Message;
+use serde_json::value::RawValue;
+
+/// Fields of a request that only an Anthropic backend understands.
+pub const FIELDS: &[&str] = &["thinking", "metadata", "service_tier"];
+
+/// The thinking of an earlier turn, as blocks of the protocol, in an assistant message.
+pub const THINKING_BLOCKS: &str = "thinking_blocks";
+
+/// Whether a tool failed, in a tool message.
+pub const IS_ERROR: &str = "is_error";
+
+/// A mark for the backend's prompt cache, on a part or a tool.
+pub const CACHE_CONTROL: &str = "cache_control";
+
+impl ChatRequest {
+    /// Takes off what only an Anthropic backend understands; nothing for a request that came by another door.
+    pub fn strip_extras(&mut self) {
+        if !self.has_extras() {
+            return;
+        }
+        FIELDS.iter().for_each(|field| self.remove(field));
+        let messages: Vec<Message> = self.messages().iter().enumerate().map(|(at, m)| bare(m, at)).collect();
+        self.set_messages(messages);
+        if let Some(tools) = self.body().get("tools").and_then(|raw| bare_list(raw)) {
+            self.set("tools", &tools);
+        }
+        self.mark_extras(false);
+    }
+}
+
+fn bare(message: &Message, at: usize) -> Message {
+    let Ok(mut object) = RawObject::parse(message.raw().get().as_bytes()) else {
+        return message.clone();
+    };
+    let had = object.remove(THINKING_BLOCKS).is_some() | object.remove(IS_ERROR).is_some();
+    let parts = object.get("content").and_then(|raw| bare_list(raw));
+    if !had && parts.is_none() {
+        return message.clone();
+    }
+    if let Some(parts) = parts {
+        object.set("content", raw_or_null(&parts));
+    }
+    // It was read before, and has only lost fields that the reading does not look at.
+    Message::parse(raw_or_null(&object), at).unwrap_or_else(|_| message.clone())
+}
+
+/// The list without marks; `None` when there are none in it, or it is no list.
+fn bare_list(raw: &RawValue) -> Option<Vec<Raw>> {
+    if !raw.get().contains(CACHE_CONTROL) {
+        return None;
+    }
+    let unmarked = |raw: &RawValue| {
+        let Ok(mut object) = RawObject::parse(raw.get().as_bytes()) else {
+            return share(raw);
+        };
+        if object.remove(CACHE_CONTROL).is_some() { raw_or_null(&object) } else { share(raw) }
+    };
+    Some(elements(raw)?.into_iter().map(unmarked).collect())
+}
