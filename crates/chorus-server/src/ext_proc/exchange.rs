@@ -109,7 +109,7 @@ impl Exchange {
         match self.fate(head, body).await {
             Fate::Forward(passed) => {
                 let (headers, body) = forwarded(&passed);
-                self.tell(words::go_on_with(Step::RequestHeaders, &headers, None)).await?;
+                self.tell(words::duplex_head(&headers)).await?;
                 self.tell(words::duplex_body(Step::RequestBody, body, true)).await?;
                 Ok(Some(passed))
             }

@@ -75,6 +75,14 @@ pub(super) fn go_on_with(step: Step, headers: &HeaderMap, body: Option<Vec<u8>>)
     edited(step, headers, body.map(Mutation::Body))
 }
 
+/// The head of a request goes on in full duplex, before a body of another length than it says.
+pub(super) fn duplex_head(headers: &HeaderMap) -> ProcessingResponse {
+    let edits = Some(set_resized(headers));
+    let common =
+        CommonResponse { clear_route_cache: true, header_mutation: edits, ..CommonResponse::default() };
+    message(Word::RequestHeaders(HeadersResponse { response: Some(common) }))
+}
+
 /// A piece of a body in full duplex, where what is not sent back is lost.
 pub(super) fn duplex_body(step: Step, body: Vec<u8>, end_of_stream: bool) -> ProcessingResponse {
     let piece = StreamedBodyResponse { body, end_of_stream, ..StreamedBodyResponse::default() };
@@ -82,7 +90,8 @@ pub(super) fn duplex_body(step: Step, body: Vec<u8>, end_of_stream: bool) -> Pro
 }
 
 fn edited(step: Step, headers: &HeaderMap, body: Option<Mutation>) -> ProcessingResponse {
-    let edits = (!headers.is_empty()).then(|| set(headers));
+    let resized = matches!(body, Some(Mutation::Body(_)));
+    let edits = (!headers.is_empty()).then(|| if resized { set_resized(headers) } else { set(headers) });
     let common = Some(CommonResponse {
         // The gateway's routes read what was set.
         clear_route_cache: edits.is_some() && matches!(step, Step::RequestHeaders | Step::RequestBody),
@@ -147,6 +156,11 @@ fn set(headers: &HeaderMap) -> HeaderMutation {
         ..HeaderValueOption::default()
     });
     HeaderMutation { set_headers: set_headers.collect(), remove_headers: Vec::new() }
+}
+
+/// The same before a body of another length: Envoy fails a request whose length is not what its head says.
+fn set_resized(headers: &HeaderMap) -> HeaderMutation {
+    HeaderMutation { remove_headers: vec!["content-length".to_owned()], ..set(headers) }
 }
 
 /// Envoy frames the body itself.

@@ -213,9 +213,9 @@ fn operation(does: &str, body: Option<Value>, answers: &[(&str, Value)], error: 
     operation
 }
 
-/// Whole, or as events.
+/// Whole, or as events: what an event holds is the protocol's.
 fn streamed(answer: Value) -> [(&'static str, Value); 2] {
-    [("application/json", answer), ("text/event-stream", json!({"type": "string"}))]
+    [("application/json", answer), ("text/event-stream", json!({}))]
 }
 
 /// An object that has those fields.

@@ -7,8 +7,8 @@ use crate::setup;
 use crate::terminal::{note, say, table};
 use anyhow::{Context, bail};
 use chorus_bundle::Bundle;
-use chorus_bundle::binding::{self, Binding};
-use chorus_bundle::lock::{Drift, Lock, Observed, Runtime};
+use chorus_bundle::binding;
+use chorus_bundle::lock::{Drift, Lock, LockFault, Observed, Runtime};
 use chorus_spec::Digest;
 use std::fs;
 use std::path::Path;
@@ -86,14 +86,17 @@ fn line(it: &Drift) -> String {
 
 fn of_file(path: &Path) -> anyhow::Result<Lock> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Lock::read(&text).with_context(|| path.display().to_string())
+    Lock::read(&text).map_err(|fault| refused(path, &fault))
+}
+
+fn refused(path: &Path, fault: &LockFault) -> anyhow::Error {
+    anyhow::anyhow!("{} is refused [{}]: {fault}", path.display(), fault.code())
 }
 
 /// A lock that holds: for this bundle and this binding, and weights of this machine as they were locked.
-pub(super) fn held(path: &Path, bundle: &Bundle, _: &Binding, digest: &Digest) -> anyhow::Result<Lock> {
+pub(super) fn held(path: &Path, bundle: &Bundle, digest: &Digest) -> anyhow::Result<Lock> {
     let lock = of_file(path)?;
-    lock.is_for(&bundle.digest, digest)
-        .map_err(|fault| anyhow::anyhow!("{} is refused [{}]: {fault}", path.display(), fault.code()))?;
+    lock.is_for(&bundle.digest, digest).map_err(|fault| refused(path, &fault))?;
     let catalog = chorus_infer::store::Catalog::builtin();
     for resolved in lock.components.values().flat_map(|it| it.resolved.values()) {
         if let Observed::Local { model, weights, .. } = &resolved.observed

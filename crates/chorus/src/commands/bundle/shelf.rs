@@ -85,8 +85,7 @@ impl BundleShelf {
         let bundle = opened.bundle;
         let (text, binding) = read_binding(&bundle.mom, place.binding.as_deref())?;
         let digest = binding::digest(&text).map_err(|found| told("the binding", &found))?;
-        let lock =
-            place.lock.as_deref().map(|path| lock::held(path, &bundle, &binding, &digest)).transpose()?;
+        let lock = place.lock.as_deref().map(|path| lock::held(path, &bundle, &digest)).transpose()?;
         let pins = lock.as_ref().map(chorus_bundle::lock::Lock::pins);
         let mount =
             mount::mount(&bundle, &binding, pins.as_ref()).map_err(|found| told("the binding", &found))?;

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# A real Envoy as the gateway: examples/envoy.yaml in front of `chorus ext-proc`, asked by the official client, once with
+# answers that stream and once with whole ones. Everything stays on 127.0.0.1 and is stopped at the end.
+#
+#   CHORUS     the binary
+#   UPSTREAM   base URL of a scripted backend, with /v1 (`cargo xtask upstream`)
+#   VENV       a virtual environment that may be filled (default: one in the target folder)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+chorus=$(realpath "${CHORUS:?the binary}")
+export CHORUS_UPSTREAM=${UPSTREAM:?a scripted backend}
+venv=${VENV:-${CARGO_TARGET_DIR:-target}/acceptance/venv}
+[[ -x $venv/bin/python ]] || python3 -m venv "$venv"
+"$venv/bin/python" -m pip install --quiet --requirement acceptance/requirements.txt --requirement acceptance/requirements-envoy.txt
+
+work=$(mktemp -d)
+started=()
+stop_all() {
+  for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
+  for pid in "${started[@]}"; do wait "$pid" 2>/dev/null || true; done
+  rm -rf "$work"
+}
+trap stop_all EXIT
+trap 'exit 130' INT TERM
+
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+until_open() {
+  for _ in $(seq 300); do
+    python3 -c "import socket; socket.create_connection(('127.0.0.1', $1), 1).close()" 2>/dev/null && return
+    sleep 0.1
+  done
+  echo "nothing listens on port $1" >&2
+  cat "$work"/*.log >&2
+  return 1
+}
+
+grpc=$(free_port)
+"$chorus" ext-proc examples/deep-research.yaml --port 0 --management-port 0 --grpc-port "$grpc" --grace 2 \
+  --runs-file "$work/runs.sqlite" >"$work/chorus.log" 2>&1 &
+started+=($!)
+until_open "$grpc"
+
+model_port=${CHORUS_UPSTREAM##*:}
+model_port=${model_port%%/*}
+for mode in FULL_DUPLEX_STREAMED BUFFERED; do
+  port=$(free_port)
+  sed -e "s/port_value: 10000/port_value: $port/" -e "s/port_value: 50051/port_value: $grpc/" \
+    -e "s/port_value: 8000/port_value: $model_port/" -e "s/request_body_mode: .*/request_body_mode: $mode/" \
+    examples/envoy.yaml >"$work/envoy.yaml"
+  "$venv/bin/envoy" --config-path "$work/envoy.yaml" --use-dynamic-base-id --disable-hot-restart --log-level warn \
+    >"$work/envoy-$mode.log" 2>&1 &
+  started+=($!)
+  until_open "$port"
+  echo "— Envoy with request_body_mode: $mode"
+  CHORUS_GATEWAY=http://127.0.0.1:$port CHORUS_MODE=$mode "$venv/bin/python" acceptance/test_envoy.py || {
+    tail -n 20 "$work/envoy-$mode.log" "$work/chorus.log" >&2
+    exit 1
+  }
+done
+"$chorus" runs list --runs-file "$work/runs.sqlite" --limit 50 | grep -q "deep-research-fusion"
+echo "Envoy's requests are decided, answered and recorded"
