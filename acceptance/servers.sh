@@ -1,0 +1,26 @@
+# For suites that start servers of their own; sourced, not run. It makes $work, a folder that is gone at the end, and stops
+# at the end, whatever happens, every process whose id was added to `started`.
+
+work=$(mktemp -d)
+started=()
+stop_all() {
+  for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
+  for pid in "${started[@]}"; do wait "$pid" 2>/dev/null || true; done
+  rm -rf "$work"
+}
+trap stop_all EXIT
+trap 'exit 130' INT TERM
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+# until_open PORT: at most 30 s; what the servers said is shown when nothing listens by then.
+until_open() {
+  for _ in $(seq 300); do
+    python3 -c "import socket; socket.create_connection(('127.0.0.1', $1), 1).close()" 2>/dev/null && return
+    sleep 0.1
+  done
+  cat "$work"/*.log >&2 || true
+  fail "nothing listens on port $1"
+}
