@@ -1,65 +1,39 @@
 //! A request whose model somebody else calls: a gateway asks for the decision and forwards the request itself.
 //!
-//! Same code as a live request up to the plan, and the same budget for its one call. What a gateway cannot do is not
-//! dispatched, and its asker has it lived here: loopers, given answers, models of this process or of another dialect, and
-//! policy that needs the answer.
+//! It is lived like every other one up to the plan, under the same budget. What a gateway cannot do is not forwarded and
+//! goes on here: loopers, given answers, models of this process or of another dialect, and policy that needs the answer.
 //!
-//! **Invariant:** every dispatched request has a record, whatever becomes of it.
+//! **Invariant:** a request is decided once, whoever calls its model, and has one record, whatever becomes of it.
 
 use crate::budget::{Budget, Rates};
 use crate::choosing;
-use crate::fault::Code;
+use crate::deliver::left;
+use crate::fault::{Code, Fault};
 use crate::ledger::{AttemptEnd, Entry, Opening};
-use crate::life::{Decided, Life};
-use crate::mom::Mom;
+use crate::life::Life;
 use crate::plan::{Work, WorkKind};
-use crate::record::{Draft, Ending};
 use crate::route::Routed;
-use crate::run::{Inbound, RouteHead};
+use crate::run::{Part, RouteHead, Run};
 use crate::{calls, tailor};
 use chorus_collab::{CallRole, FaultKind};
-use chorus_spec::{Endpoint, Model, Plugin};
-use chorus_store::{RunRecord, RunStore};
+use chorus_spec::{BudgetSettings, Endpoint, Model, Plugin};
 use chorus_wire::{ChatRequest, Usage};
-use std::sync::Arc;
-use tokio_util::task::TaskTracker;
+use std::time::Instant;
+use tokio::sync::oneshot;
 
 /// The backend's name of a call that a gateway makes.
 const GATEWAY: &str = "gateway";
 
-/// A request on its way to its model. Dropping it says that nobody knows how it ended.
-pub struct Dispatched {
-    model: String,
-    request: ChatRequest,
-    headers: Vec<(String, String)>,
-    route: RouteHead,
-    /// Taken when the record is written.
-    open: Option<Open>,
-}
-
-/// What its record is made of.
-struct Open {
-    life: Life,
-    draft: Draft,
-    entry: Entry,
-    keeper: Keeper,
-}
-
-/// Where a record goes, in a task of its own that a stop waits for.
-pub(crate) struct Keeper {
-    pub(crate) records: Option<Arc<dyn RunStore>>,
-    pub(crate) alive: TaskTracker,
-}
-
-impl Keeper {
-    fn keep(self, record: RunRecord) {
-        let Some(records) = self.records else { return };
-        self.alive.spawn(async move {
-            if let Err(fault) = records.append(record).await {
-                tracing::error!(%fault, "a run record could not be kept");
-            }
-        });
-    }
+/// What the requester is to send to the model.
+#[derive(Debug)]
+pub struct Forward {
+    /// The model, by its name in the configuration.
+    pub model: String,
+    /// The request as the model is to get it.
+    pub request: ChatRequest,
+    /// Headers that policy adds for the model.
+    pub headers: Vec<(String, String)>,
+    passed: oneshot::Sender<Passed>,
 }
 
 /// How the gateway's call ended.
@@ -71,116 +45,126 @@ pub struct Passed {
     pub usage: Option<Usage>,
 }
 
+/// A request on its way to its model. Dropping it says that nobody knows how it ended.
+#[derive(Debug)]
+pub struct Dispatched {
+    run: Run,
+    forward: Forward,
+}
+
 impl Dispatched {
+    /// The run that is to be forwarded so.
+    #[must_use]
+    pub fn new(run: Run, forward: Forward) -> Self {
+        Self { run, forward }
+    }
+
     /// The id of its run record.
     #[must_use]
     pub fn id(&self) -> &str {
-        self.open.as_ref().map(|open| open.life.id.as_str()).unwrap_or_default()
+        &self.run.id
     }
 
-    /// The model, by its name in the configuration.
+    /// What the model is to get.
     #[must_use]
-    pub fn model(&self) -> &str {
-        &self.model
-    }
-
-    /// The request as the model is to get it.
-    #[must_use]
-    pub fn request(&self) -> &ChatRequest {
-        &self.request
-    }
-
-    /// Headers that policy adds for the model.
-    #[must_use]
-    pub fn headers(&self) -> &[(String, String)] {
-        &self.headers
+    pub fn forward(&self) -> &Forward {
+        &self.forward
     }
 
     /// What was decided.
     #[must_use]
-    pub fn route(&self) -> &RouteHead {
-        &self.route
+    pub fn route(&self) -> Option<&RouteHead> {
+        self.run.route()
     }
 
-    /// The gateway's call is over.
-    pub fn passed(mut self, passed: Passed) {
-        let Passed { status, usage } = passed;
-        if (200..300).contains(&status) {
-            self.keep(AttemptEnd::Answered, usage, Ending::Answered);
-        } else {
-            let text = format!("the model answered with status {status}");
-            self.keep(
-                AttemptEnd::Failed(FaultKind::Status, text),
-                usage,
-                Ending::Failed(Code::UpstreamFailed),
-            );
+    /// The gateway's call is over; returns when its record is kept.
+    pub async fn passed(mut self, passed: Passed) {
+        let _ = self.forward.passed.send(passed);
+        while self.run.next().await.is_some() {}
+    }
+}
+
+impl Life {
+    /// Hands the one call to the requester, and waits for what came of it; `None` where the request goes on here.
+    pub(crate) async fn forward(
+        &self,
+        routed: &Routed,
+        work: &Work,
+        own: &BudgetSettings,
+    ) -> Option<Result<(), Fault>> {
+        let model = self.forwardable(routed, work)?;
+        let mut request = work.request.clone();
+        let entry = self.entered(model, &mut request, work, own)?;
+        tailor::for_model(&self.mom, model, &work.candidates, &mut request);
+        // Whatever the gateway's call comes to, the conversation was sent there.
+        choosing::answered(&self.mom, routed, model.id.as_str());
+        let (passed, told) = oneshot::channel();
+        let (model, headers, started) = (model.id.to_string(), work.headers.clone(), Instant::now());
+        let part = Part::Forward(Box::new(Forward { model, request, headers, passed }));
+        if self.parts.send(part).await.is_err() {
+            return Some(Err(left()));
         }
+        Some(match told.await {
+            Ok(passed) => settled(&entry, passed, started),
+            Err(_) => Err(left()),
+        })
     }
 
-    fn keep(&mut self, end: AttemptEnd, usage: Option<Usage>, ending: Ending) {
-        let Some(Open { life, draft, entry, keeper }) = self.open.take() else { return };
-        let elapsed = life.started.elapsed();
-        entry.close(end, usage, elapsed);
-        keeper.keep(life.recorded(draft, ending, elapsed));
+    /// The call's place in the ledger, where the budget has room for it: where not, it is refused in the way of every call.
+    fn entered(
+        &self,
+        model: &Model,
+        request: &mut ChatRequest,
+        work: &Work,
+        own: &BudgetSettings,
+    ) -> Option<Entry> {
+        let opening = Opening {
+            role: CallRole::Direct,
+            model: model.id.as_str(),
+            backend: GATEWAY,
+            cause: None,
+            prompt_tokens: calls::prompt_tokens(request),
+            cap: request.max_output_tokens(),
+            rates: Rates { pricing: model.pricing, energy: model.energy },
+        };
+        let limits = self.mom.limits.lowered_by(&work.budget).lowered_by(own);
+        let admitted = Budget::new(limits, self.started).admit(&self.ledger, opening, self.started).ok()?;
+        if let Some(cap) = admitted.cap.filter(|cap| opening.cap != Some(*cap)) {
+            calls::cap_output(request, cap);
+        }
+        Some(admitted.entry)
+    }
+
+    /// The model, if all that is left to do is to call it.
+    fn forwardable(&self, routed: &Routed, work: &Work) -> Option<&Model> {
+        // A contract of an operating point speaks of the answer too.
+        if self.guard.is_some() || self.mom.artifact.point(work.request.model()).is_some() {
+            return None;
+        }
+        let WorkKind::One(id) = &work.kind else { return None };
+        let model = self.mom.spec.models.get(id)?;
+        let remote = model.backends.iter().all(|backend| matches!(backend.endpoint, Endpoint::Http { .. }));
+        let plugins =
+            routed.decision(&self.mom).map(|decision| decision.plugins.as_slice()).unwrap_or_default();
+        let edits_only = plugins.iter().all(|plugin| {
+            matches!(
+                plugin,
+                Plugin::SystemPrompt(_)
+                    | Plugin::HeaderMutation(_)
+                    | Plugin::RequestParams(_)
+                    | Plugin::Tools(_)
+            )
+        });
+        (remote && edits_only && work.output_contract.is_none() && work.form.is_none()).then_some(model)
     }
 }
 
-impl Drop for Dispatched {
-    fn drop(&mut self) {
-        self.keep(AttemptEnd::Open, None, Ending::Cancelled);
-    }
-}
-
-/// The request with its decision, where a gateway can do the rest; `None` where it has to be lived here, which is also
-/// where its faults are told.
-pub(crate) async fn dispatch(life: Life, inbound: Inbound, keeper: Keeper) -> Option<Dispatched> {
-    // A contract of an operating point speaks of the answer too.
-    if life.guard.is_some() || life.mom.artifact.point(inbound.request.model()).is_some() {
-        return None;
-    }
-    let mom = Arc::clone(&life.mom);
-    let mut draft = Draft::new(&life.id, &mom.spec, &inbound.request, life.created);
-    let own = inbound.budget;
-    let Decided { routed, mut work, head } = life.decided(inbound, &mut draft).await.ok()?;
-    let model = forwardable(&mom, &routed, &work)?;
-    let request = &mut work.request;
-    let opening = Opening {
-        role: CallRole::Direct,
-        model: model.id.as_str(),
-        backend: GATEWAY,
-        cause: None,
-        prompt_tokens: calls::prompt_tokens(request),
-        cap: request.max_output_tokens(),
-        rates: Rates { pricing: model.pricing, energy: model.energy },
-    };
-    let limits = mom.limits.lowered_by(&work.budget).lowered_by(&own);
-    let admitted = Budget::new(limits, life.started).admit(&life.ledger, opening, life.started).ok()?;
-    if let Some(cap) = admitted.cap.filter(|cap| opening.cap != Some(*cap)) {
-        calls::cap_output(request, cap);
-    }
-    tailor::for_model(&mom, model, &work.candidates, request);
-    // Whatever the gateway's call comes to, the conversation was sent there.
-    choosing::answered(&mom, &routed, model.id.as_str());
-    Some(Dispatched {
-        model: model.id.to_string(),
-        request: work.request,
-        headers: work.headers,
-        route: head,
-        open: Some(Open { life, draft, entry: admitted.entry, keeper }),
-    })
-}
-
-/// The model, if all that is left to do is to call it.
-fn forwardable<'m>(mom: &'m Mom, routed: &Routed, work: &Work) -> Option<&'m Model> {
-    let WorkKind::One(id) = &work.kind else { return None };
-    let model = mom.spec.models.get(id)?;
-    let remote = model.backends.iter().all(|backend| matches!(backend.endpoint, Endpoint::Http { .. }));
-    let plugins = routed.decision(mom).map(|decision| decision.plugins.as_slice()).unwrap_or_default();
-    let edits_only = plugins.iter().all(|plugin| {
-        matches!(
-            plugin,
-            Plugin::SystemPrompt(_) | Plugin::HeaderMutation(_) | Plugin::RequestParams(_) | Plugin::Tools(_)
-        )
-    });
-    (remote && edits_only && work.output_contract.is_none() && work.form.is_none()).then_some(model)
+/// The call's end in the ledger, and the run's.
+fn settled(entry: &Entry, passed: Passed, started: Instant) -> Result<(), Fault> {
+    let Passed { status, usage } = passed;
+    let ok = (200..300).contains(&status);
+    let text = format!("the model answered with status {status}");
+    let end = if ok { AttemptEnd::Answered } else { AttemptEnd::Failed(FaultKind::Status, text.clone()) };
+    entry.close(end, usage, started.elapsed());
+    if ok { Ok(()) } else { Err(Fault::new(Code::UpstreamFailed, text)) }
 }

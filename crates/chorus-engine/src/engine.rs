@@ -1,7 +1,6 @@
 //! The engine itself: the configuration that is served, the requests that are alive, and where their records go.
 
 use crate::artifact::Artifact;
-use crate::dispatch::{self, Dispatched, Keeper};
 use crate::evaluate::{self, Evaluation};
 use crate::fault::Fault;
 use crate::guard::Guard;
@@ -129,13 +128,6 @@ impl Engine {
             held: OnceLock::new(),
         };
         (life, receiver)
-    }
-
-    /// A request with its decision, for a gateway that calls the one model itself; `None` where it has to be run here.
-    pub async fn dispatch(&self, inbound: Inbound) -> Option<Dispatched> {
-        let (life, _) = self.life(&inbound);
-        let keeper = Keeper { records: self.records.clone(), alive: self.alive.clone() };
-        dispatch::dispatch(life, inbound, keeper).await
     }
 
     /// What would happen to a request; nothing is called, recorded or counted.

@@ -57,7 +57,7 @@ pub use artifact::{Artifact, Point};
 pub use budget::Limits;
 pub use chorus_signals::Folders;
 pub use chorus_signals::{Caller, Voucher};
-pub use dispatch::{Dispatched, Passed};
+pub use dispatch::{Dispatched, Forward, Passed};
 pub use engine::Engine;
 pub use env::Env;
 pub use evaluate::{Evaluation, SelectionStatus};

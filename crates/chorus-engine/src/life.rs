@@ -128,9 +128,12 @@ impl Life {
     }
 
     async fn stages(&self, inbound: Inbound, draft: &mut Draft) -> Result<(), Fault> {
-        let (progress, budget) = (inbound.progress, inbound.budget);
+        let Inbound { progress, budget, forwards, .. } = inbound;
         let Decided { routed, work, head } = self.decided(inbound, draft).await?;
         let _ = self.shared.route.set(head);
+        if forwards && let Some(ended) = self.forward(&routed, &work, &budget).await {
+            return ended;
+        }
         match &work.kind {
             WorkKind::Fast(message) => self.delivery().fast(&work.request, message).await,
             WorkKind::One(model) => {

@@ -4,6 +4,7 @@
 //! Dropping a [`Run`] cancels the work, and every model call with it; what is left of it then, the record, is written
 //! in a task of its own, and the door never waits for it.
 
+use crate::dispatch::Forward;
 use crate::fault::{Code, Fault};
 use crate::selection::{SessionWords, Trace};
 use chorus_policy::Verdict;
@@ -30,6 +31,8 @@ pub struct Inbound {
     pub lost: Vec<String>,
     /// Which conversation it belongs to, in the client's words.
     pub session: SessionWords,
+    /// Whether the requester can call the one model itself, and takes [`Part::Forward`].
+    pub forwards: bool,
 }
 
 impl Inbound {
@@ -43,6 +46,7 @@ impl Inbound {
             caller: None,
             lost: Vec::new(),
             session: SessionWords::default(),
+            forwards: false,
         }
     }
 }
@@ -126,7 +130,7 @@ impl Run {
     }
 }
 
-/// What comes out of a run, in this order: any `Progress`, then `Reply` or (`Begin`, `Chunk`s, `End`).
+/// What comes out of a run, in this order: any `Progress`, then `Reply` or (`Begin`, `Chunk`s, `End`) or `Forward`.
 /// A `Fault` may stand anywhere and is the last.
 #[derive(Debug)]
 pub enum Part {
@@ -140,6 +144,8 @@ pub enum Part {
     End(Box<AnswerHead>),
     /// The whole answer.
     Reply(Box<AnswerHead>, Box<ChatReply>),
+    /// The requester is to call the model and to say what came of it.
+    Forward(Box<Forward>),
     /// It failed.
     Fault(Fault),
 }

@@ -5,11 +5,12 @@
 //! (cases A14, A18).
 
 use crate::door::Door;
+use crate::handover::Handover;
 use crate::headers::Headers;
 use crate::protocol::Protocol;
 use crate::{caller, reply, sse, wishes};
-use axum::response::Response;
-use chorus_engine::{Code, Fault, Inbound, Part, Run};
+use axum::response::{IntoResponse, Response};
+use chorus_engine::{Code, Dispatched, Fault, Inbound, Part, Run};
 use chorus_wire::{ChatRequest, Losses};
 use http::{HeaderMap, StatusCode};
 use std::time::Duration;
@@ -38,7 +39,7 @@ pub(crate) fn inbound(
     let progress = request.stream() && wishes::is_true(headers, "x-vsr-progress");
     let caller = caller::of(door, headers);
     let session = wishes::session(&door.engine.serving().spec.global.sessions, headers);
-    Ok(Inbound { request, progress, budget, caller, lost: losses.words().to_vec(), session })
+    Ok(Inbound { request, progress, budget, caller, lost: losses.words().to_vec(), session, forwards: false })
 }
 
 /// The response to a request in canonical form; `protocol` makes the words for its run.
@@ -49,16 +50,25 @@ pub(crate) async fn respond<P: Protocol>(
     losses: Losses,
     protocol: impl FnOnce(&Run) -> P,
 ) -> Response {
-    let keepalive = request.stream().then_some(door.limits.keepalive);
-    let debug = wishes::is_true(headers, "x-vsr-debug");
     match inbound(&door, headers, request, &losses) {
         Err(fault) => reply::fault(&fault, HeaderMap::new()),
-        Ok(inbound) => {
-            let run = door.engine.run(inbound);
-            let protocol = protocol(&run);
-            Answering { door, run, debug, keepalive, losses, protocol }.respond().await
-        }
+        Ok(inbound) => live(door, headers, inbound, losses, protocol).await,
     }
+}
+
+/// The response to what has come in.
+pub(crate) async fn live<P: Protocol>(
+    door: Door,
+    headers: &HeaderMap,
+    inbound: Inbound,
+    losses: Losses,
+    protocol: impl FnOnce(&Run) -> P,
+) -> Response {
+    let keepalive = inbound.request.stream().then_some(door.limits.keepalive);
+    let debug = wishes::is_true(headers, "x-vsr-debug");
+    let run = door.engine.run(inbound);
+    let protocol = protocol(&run);
+    Answering { door, run, debug, keepalive, losses, protocol }.respond().await
 }
 
 impl<P: Protocol> Answering<P> {
@@ -87,6 +97,9 @@ impl<P: Protocol> Answering<P> {
                 }
                 Next::Part(Some(Part::Progress(progress))) => {
                     return self.streamed(sse::Opening::Progress(progress));
+                }
+                Next::Part(Some(Part::Forward(forward))) => {
+                    return Handover::of(Dispatched::new(self.run, *forward)).into_response();
                 }
                 Next::Part(Some(Part::Chunk(_) | Part::End(_))) => {}
                 Next::Part(None) => {

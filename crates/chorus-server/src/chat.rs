@@ -2,18 +2,25 @@
 
 use crate::answer;
 use crate::door::Door;
+use crate::handover::Gateway;
 use crate::protocol::Protocol;
 use crate::{body, reply};
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
-use chorus_engine::Fault;
+use chorus_engine::{Fault, Inbound};
 use chorus_wire::{ChatReply, ChatRequest, Chunk, Losses, sse};
 use http::HeaderMap;
 
-/// The handler.
-pub(crate) async fn chat(State(door): State<Door>, headers: HeaderMap, body: Body) -> Response {
+/// The handler. A gateway that can call models takes a handover in place of an answer.
+pub(crate) async fn chat(
+    State(door): State<Door>,
+    gateway: Option<Extension<Gateway>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
     let bytes = match body::read(body, &door.limits).await {
         Ok(bytes) => bytes,
         Err(refusal) => return refusal,
@@ -22,7 +29,13 @@ pub(crate) async fn chat(State(door): State<Door>, headers: HeaderMap, body: Bod
         Ok(request) => request,
         Err(bad) => return reply::fault(&reply::bad_request(bad), HeaderMap::new()),
     };
-    answer::respond(door, &headers, request, Losses::default(), |_| Chat).await
+    match answer::inbound(&door, &headers, request, &Losses::default()) {
+        Err(fault) => reply::fault(&fault, HeaderMap::new()),
+        Ok(inbound) => {
+            let inbound = Inbound { forwards: gateway.is_some(), ..inbound };
+            answer::live(door, &headers, inbound, Losses::default(), |_| Chat).await
+        }
+    }
 }
 
 /// Chat completions are the engine's own words.

@@ -17,6 +17,7 @@ mod eval;
 mod eval_shape;
 mod ext_proc;
 mod guard;
+mod handover;
 mod headers;
 mod health;
 mod kept;

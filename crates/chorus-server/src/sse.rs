@@ -95,6 +95,10 @@ impl<P: Protocol> Flow<P> {
                 Ok(Some(Part::Fault(fault))) => Some(self.failed(&fault).await),
                 Ok(Some(Part::Progress(progress))) => Some(told(&progress)),
                 Ok(Some(Part::Begin(_) | Part::Reply(..))) => continue,
+                Ok(Some(Part::Forward(_))) => {
+                    let text = "the decision came when the gateway had begun to answer";
+                    Some(self.failed(&Fault::new(Code::Internal, text)).await)
+                }
                 Ok(None) => {
                     let fault = Fault::new(Code::Internal, "the stream came to no end; see the log");
                     Some(self.failed(&fault).await)

@@ -30,7 +30,7 @@ impl Printer {
             }
             match part {
                 Part::Progress(progress) => self.tell(&working(&progress)),
-                Part::Begin(_) => {}
+                Part::Begin(_) | Part::Forward(_) => {}
                 Part::Chunk(chunk) => self.chunk(&chunk),
                 Part::Reply(_, reply) => {
                     say(&String::from_utf8_lossy(&reply.to_bytes()));

@@ -3,27 +3,24 @@
 use super::meter::Meter;
 use super::words::{self, Head, Step};
 use crate::door::Door;
+use crate::handover::{Gateway, Handover};
 use crate::headers::Headers;
-use crate::{answer, guard, reply};
+use crate::reply;
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
-use chorus_engine::{Dispatched, Passed};
-use chorus_wire::{ChatRequest, Losses};
+use chorus_engine::{Dispatched, Forward, Passed};
 use envoy_types::pb::envoy::extensions::filters::http::ext_proc::v3::processing_mode::BodySendMode;
 use envoy_types::pb::envoy::service::ext_proc::v3::processing_request::Request as Told;
 use envoy_types::pb::envoy::service::ext_proc::v3::{
     HttpBody, HttpHeaders, ProcessingRequest, ProcessingResponse, ProtocolConfiguration,
 };
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use http_body_util::BodyExt;
 use tokio::sync::mpsc;
 use tonic::{Status, Streaming};
 use tower::ServiceExt;
-
-/// The path whose requests may go on to a model.
-const CHAT: &str = "/v1/chat/completions";
 
 /// The header that the gateway's routes read. Source: contract §4.4.
 const SELECTED: HeaderName = HeaderName::from_static("x-selected-model");
@@ -72,8 +69,10 @@ impl Exchange {
         }
         let passed = match mode {
             _ if bare => {
-                let answer = self.answer(head, Bytes::new()).await;
-                self.whole(answer).await?;
+                // Nothing without a body asks a model.
+                if let Fate::Answer(answer) = self.fate(head, Bytes::new()).await {
+                    self.whole(answer).await?;
+                }
                 None
             }
             BodySendMode::FullDuplexStreamed => self.duplex(head).await?,
@@ -142,39 +141,26 @@ impl Exchange {
         Ok(None)
     }
 
-    /// Whether the request goes on, or what answers it.
+    /// Whether the request goes on, or what answers it: the data plane's own word.
     async fn fate(&self, head: Head, body: Bytes) -> Fate {
-        match self.dispatched(&head, &body).await {
-            Some(passed) => Fate::Forward(Box::new(passed)),
-            None => Fate::Answer(self.answer(head, body).await),
-        }
-    }
-
-    async fn dispatched(&self, head: &Head, body: &Bytes) -> Option<Dispatched> {
-        if head.method != Method::POST || head.path != CHAT {
-            return None;
-        }
-        // What cannot be read is refused by the data plane, in its words.
-        let request = ChatRequest::parse(body, &self.door.limits.request).ok()?;
-        let inbound = answer::inbound(&self.door, &head.headers, request, &Losses::default()).ok()?;
-        if self.door.requires_keys() && guard::of_key(&self.door, &head.headers).is_none() {
-            return None;
-        }
-        self.door.engine.dispatch(inbound).await
-    }
-
-    /// The data plane's own answer.
-    async fn answer(&self, head: Head, body: Bytes) -> Response {
         let mut request = http::Request::new(Body::from(body));
         *request.method_mut() = head.method;
         *request.headers_mut() = head.headers;
+        request.extensions_mut().insert(Gateway);
         match head.path.parse() {
             Ok(uri) => *request.uri_mut() = uri,
-            Err(_) => return reply::refusal(StatusCode::BAD_REQUEST, "bad_path", "the path cannot be read"),
+            Err(_) => {
+                let refusal = reply::refusal(StatusCode::BAD_REQUEST, "bad_path", "the path cannot be read");
+                return Fate::Answer(refusal);
+            }
         }
-        match self.app.clone().oneshot(request).await {
+        let mut response = match self.app.clone().oneshot(request).await {
             Ok(response) => response,
             Err(never) => match never {},
+        };
+        match Handover::taken(&mut response) {
+            Some(dispatched) => Fate::Forward(dispatched),
+            None => Fate::Answer(response),
         }
     }
 
@@ -234,7 +220,7 @@ impl Exchange {
             }
         }
         if let (Some(passed), Some(status)) = (dispatched, status) {
-            passed.passed(Passed { status: status.as_u16(), usage: meter.usage() });
+            passed.passed(Passed { status: status.as_u16(), usage: meter.usage() }).await;
         }
         Ok(())
     }
@@ -264,22 +250,25 @@ fn ours(path: &str) -> bool {
 
 /// The headers and the body that a model is to get.
 fn forwarded(passed: &Dispatched) -> (HeaderMap, Vec<u8>) {
+    let Forward { model, request, headers: added, .. } = passed.forward();
     let mut headers = HeaderMap::new();
-    for (name, value) in passed.headers() {
+    for (name, value) in added {
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             headers.insert(name, value);
         }
     }
-    if let Ok(model) = HeaderValue::try_from(passed.model()) {
+    if let Ok(model) = HeaderValue::try_from(model) {
         headers.insert(SELECTED, model);
     }
-    (headers, passed.request().to_bytes())
+    (headers, request.to_bytes())
 }
 
 /// What the client is told on an answer that passes.
 fn answer_headers(passed: &Dispatched) -> HeaderMap {
     let mut headers = Headers::of_run(passed.id());
-    headers.route(passed.route(), false);
-    headers.selected(passed.model());
+    if let Some(route) = passed.route() {
+        headers.route(route, false);
+    }
+    headers.selected(&passed.forward().model);
     headers.into_map()
 }

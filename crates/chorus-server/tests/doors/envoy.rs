@@ -3,6 +3,7 @@
 use crate::fusion::seat;
 use crate::support::{HOUSE, House, Setup, ask};
 use chorus_store::{KeyStore, RunStatus};
+use chorus_testkit::Script;
 use envoy_types::pb::envoy::config::core::v3::{HeaderMap, HeaderValue};
 use envoy_types::pb::envoy::extensions::filters::http::ext_proc::v3::processing_mode::BodySendMode;
 use envoy_types::pb::envoy::service::ext_proc::v3::body_mutation::Mutation;
@@ -211,6 +212,53 @@ async fn where_keys_are_required_nothing_goes_on_without_one() {
         let word = envoy.hears().await;
         assert_eq!(matches!(word, Some(Word::RequestBody(_))), goes_on, "{word:?}");
     }
+}
+
+/// A model decides the route; one answer is given, one is a model's.
+const SORTED: &str = r#"
+version: v0.3
+providers:
+  defaults: { default_model: small }
+  models:
+    - { name: small, backend_refs: [{ name: main, base_url: "${UP}" }] }
+    - { name: sorter, backend_refs: [{ name: main, base_url: "${UP}" }] }
+routing:
+  modelCards: [{ name: small }]
+  signals:
+    classifiers: [{ name: area, type: llm, model: sorter, labels: [contract, other], instructions: By area. }]
+  decisions:
+    - name: no-law
+      rules: { type: classifier, name: area, label: contract, predicate: { gte: 0.5 } }
+      plugins: [{ type: fast_response, configuration: { message: Ask a lawyer. } }]
+global:
+  services:
+    ratelimit:
+      providers:
+        - type: local-limiter
+          rules: [{ name: two-a-day, match: { model: "vllm-sr/auto" }, requests_per_unit: 2, unit: day }]
+"#;
+
+#[tokio::test]
+async fn a_request_is_decided_and_counted_once_whoever_answers_it() {
+    let house = House::open(SORTED).await;
+    house.up.otherwise(|request| {
+        let lease = request.json().to_string().contains("lease");
+        Script::reply(if lease { r#"{"label": "contract"}"# } else { r#"{"label": "other"}"# })
+    });
+    let mut envoy = Envoy::opens(&house, BodySendMode::Buffered, CHAT, &[]).await;
+    envoy.hears().await.unwrap();
+    envoy.sends(&ask("vllm-sr/auto", "May my landlord end the lease early?"));
+    let (status, answer, _) = immediate(&mut envoy).await;
+    assert_eq!((status, &answer["choices"][0]["message"]["content"]), (200, &"Ask a lawyer.".into()));
+    let mut envoy = Envoy::opens(&house, BodySendMode::Buffered, CHAT, &[]).await;
+    envoy.hears().await.unwrap();
+    envoy.sends(&ask("vllm-sr/auto", "How do I bake bread?"));
+    assert!(matches!(envoy.hears().await, Some(Word::RequestBody(_))));
+    assert_eq!(house.up.requests_for("sorter").len(), 2);
+    drop(envoy);
+    let records = house.all_records(2).await;
+    let calls = |at: usize| records[at].calls.iter().map(|call| call.model.as_str()).collect::<Vec<_>>();
+    assert_eq!((calls(0), calls(1)), (vec!["sorter", "small"], vec!["sorter"]));
 }
 
 #[tokio::test]
