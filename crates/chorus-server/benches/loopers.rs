@@ -62,7 +62,7 @@ struct Case {
 
 const TRIO: &str = "{ model: a }, { model: b }, { model: c }";
 
-const CASES: [Case; 5] = [
+const CASES: [Case; 6] = [
     Case {
         name: "confidence: one is not sure, the next answers",
         members: "{ model: a }, { model: b }",
@@ -86,6 +86,12 @@ const CASES: [Case; 5] = [
         members: TRIO,
         algorithm: "{ type: fusion, fusion: { model: judge } }",
         path: &[("c", false), ("judge", false), ("judge", true)],
+    },
+    Case {
+        name: "poll: two do not agree, a third decides",
+        members: TRIO,
+        algorithm: "{ type: poll, poll: { steps: [{ models: [a, b] }, { models: [c] }] } }",
+        path: &[("b", false), ("c", false)],
     },
     Case {
         name: "workflows: two steps, a writer",

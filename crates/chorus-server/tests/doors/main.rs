@@ -32,6 +32,7 @@ mod selectors;
 mod sessions;
 mod stopping;
 mod streams;
+mod sums;
 mod support;
 mod together;
 mod trace;
