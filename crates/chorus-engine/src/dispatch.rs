@@ -9,6 +9,7 @@ use crate::budget::{Budget, Rates};
 use crate::choosing;
 use crate::deliver::left;
 use crate::fault::{Code, Fault};
+use crate::forward::{Forward, Passed};
 use crate::ledger::{AttemptEnd, Entry, Opening};
 use crate::life::Life;
 use crate::plan::{Work, WorkKind};
@@ -17,33 +18,12 @@ use crate::run::{Part, RouteHead, Run};
 use crate::{calls, tailor};
 use chorus_collab::{CallRole, FaultKind};
 use chorus_spec::{BudgetSettings, Endpoint, Model, Plugin};
-use chorus_wire::{ChatRequest, Usage};
+use chorus_wire::ChatRequest;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// The backend's name of a call that a gateway makes.
 const GATEWAY: &str = "gateway";
-
-/// What the requester is to send to the model.
-#[derive(Debug)]
-pub struct Forward {
-    /// The model, by its name in the configuration.
-    pub model: String,
-    /// The request as the model is to get it.
-    pub request: ChatRequest,
-    /// Headers that policy adds for the model.
-    pub headers: Vec<(String, String)>,
-    passed: oneshot::Sender<Passed>,
-}
-
-/// How the gateway's call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Passed {
-    /// The HTTP status that the model answered with.
-    pub status: u16,
-    /// What the answer said that it took.
-    pub usage: Option<Usage>,
-}
 
 /// A request on its way to its model. Dropping it says that nobody knows how it ended.
 #[derive(Debug)]

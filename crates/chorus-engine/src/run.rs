@@ -4,8 +4,8 @@
 //! Dropping a [`Run`] cancels the work, and every model call with it; what is left of it then, the record, is written
 //! in a task of its own, and the door never waits for it.
 
-use crate::dispatch::Forward;
 use crate::fault::{Code, Fault};
+use crate::forward::Forward;
 use crate::selection::{SessionWords, Trace};
 use chorus_policy::Verdict;
 use chorus_signals::Caller;

@@ -18,10 +18,7 @@ pub(crate) fn data(door: Door) -> Router {
         .route("/v1/messages", post(messages::create))
         .route("/v1/messages/count_tokens", post(messages::count))
         .route("/v1/embeddings", post(embeddings::create))
-        .route("/v1/responses", post(responses::create))
-        .route("/v1/responses/{id}", get(responses::retrieve).delete(responses::delete))
-        .route("/v1/responses/{id}/cancel", post(responses::cancel))
-        .route("/v1/responses/{id}/input_items", get(responses::input_items))
+        .merge(responses::routes(&door))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::one));
     let guarded = routes.layer(from_fn_with_state(door.clone(), guard::data));

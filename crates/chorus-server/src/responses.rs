@@ -12,10 +12,13 @@ mod protocol;
 use crate::door::Door;
 use crate::kept::{self, Refused};
 use crate::{answer, body, caller, reply};
+use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
 use chorus_wire::responses::{ResponseObject, ResponsesRequest};
 use http::{HeaderMap, StatusCode};
 use protocol::Responses;
@@ -23,12 +26,26 @@ use serde_json::json;
 
 type Id = Result<Path<String>, PathRejection>;
 
+/// The paths of the door; nothing is there where the configuration closes it.
+pub(crate) fn routes(door: &Door) -> Router<Door> {
+    Router::new()
+        .route("/v1/responses", post(create))
+        .route("/v1/responses/{id}", get(retrieve).delete(delete))
+        .route("/v1/responses/{id}/cancel", post(cancel))
+        .route("/v1/responses/{id}/input_items", get(input_items))
+        .layer(from_fn_with_state(door.clone(), open))
+}
+
+async fn open(State(door): State<Door>, request: Request, next: Next) -> Response {
+    if door.engine.serving().spec.global.response_api.enabled {
+        return next.run(request).await;
+    }
+    let text = "the configuration closes this door (response_api.enabled)";
+    reply::refusal(StatusCode::NOT_FOUND, "not_found", text)
+}
+
 /// `POST /v1/responses`.
-pub(crate) async fn create(
-    State(door): State<Door>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Refused> {
+async fn create(State(door): State<Door>, headers: HeaderMap, body: Body) -> Result<Response, Refused> {
     let bytes = body::read(body, &door.limits).await?;
     let asked = ResponsesRequest::parse(&bytes)?;
     let owner = owner(&door, &headers);
@@ -55,13 +72,13 @@ pub(crate) async fn create(
 
 /// What may be said behind the path of a response.
 #[derive(Debug, serde::Deserialize)]
-pub(crate) struct Retrieval {
+struct Retrieval {
     #[serde(default)]
     stream: bool,
 }
 
 /// `GET /v1/responses/{id}`.
-pub(crate) async fn retrieve(
+async fn retrieve(
     State(door): State<Door>,
     headers: HeaderMap,
     id: Id,
@@ -75,11 +92,7 @@ pub(crate) async fn retrieve(
 }
 
 /// `DELETE /v1/responses/{id}`.
-pub(crate) async fn delete(
-    State(door): State<Door>,
-    headers: HeaderMap,
-    id: Id,
-) -> Result<Response, Refused> {
+async fn delete(State(door): State<Door>, headers: HeaderMap, id: Id) -> Result<Response, Refused> {
     let id = named(id);
     door.responses.find(&id, owner(&door, &headers).as_deref()).await?;
     door.responses.delete(&id).await?;
@@ -88,18 +101,14 @@ pub(crate) async fn delete(
 }
 
 /// `POST /v1/responses/{id}/cancel`: of a response in the background; one that has ended stays as it is.
-pub(crate) async fn cancel(
-    State(door): State<Door>,
-    headers: HeaderMap,
-    id: Id,
-) -> Result<Response, Refused> {
+async fn cancel(State(door): State<Door>, headers: HeaderMap, id: Id) -> Result<Response, Refused> {
     let id = named(id);
     let object = door.responses.cancel(&id, owner(&door, &headers).as_deref()).await?;
     Ok(reply::json(StatusCode::OK, HeaderMap::new(), object.into_bytes()))
 }
 
 /// `GET /v1/responses/{id}/input_items`.
-pub(crate) async fn input_items(
+async fn input_items(
     State(door): State<Door>,
     headers: HeaderMap,
     id: Id,

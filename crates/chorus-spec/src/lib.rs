@@ -25,6 +25,7 @@ mod poll;
 mod projection;
 mod provider;
 mod read;
+mod response_api;
 mod rule;
 mod selector;
 mod signal;
@@ -63,6 +64,7 @@ pub use provider::{
 pub use read::{
     Checked, Document, MASK, built_in_knowledge, documented_loopers, looper_parameters, read, read_document,
 };
+pub use response_api::ResponseApi;
 pub use rule::{Condition, NumericPredicate, OnAbsent, Test};
 pub use selector::{
     AutomixSettings, EloSettings, HybridSettings, LatencyAwareSettings, LearnedSettings, MultiFactorSettings,

@@ -36,6 +36,7 @@ mod providers;
 mod quantity;
 mod recipes;
 pub(crate) mod report;
+mod response_api;
 mod rules;
 mod selection;
 mod selectors;

@@ -2,8 +2,8 @@
 
 use crate::{
     Decision, Digest, Endpoint, FlowState, FlowStore, KnowledgeBase, LooperKind, ManagementAuth, Model,
-    ModelId, Place, Plugin, Projections, PrototypeScoring, RateRule, ReasoningFamily, SelectionSettings,
-    SessionSettings, Signal, Strategy,
+    ModelId, Place, Plugin, Projections, PrototypeScoring, RateRule, ReasoningFamily, ResponseApi,
+    SelectionSettings, SessionSettings, Signal, Strategy,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -145,6 +145,8 @@ pub struct Global {
     pub flow_names: Vec<String>,
     /// Where runs wait that have handed tool calls to the client.
     pub flow_state: FlowState,
+    /// What the Responses door keeps.
+    pub response_api: ResponseApi,
     /// Whether `GET /v1/models` lists concrete models too.
     pub include_config_models_in_list: bool,
     /// Longest time of one looper call (`integrations.looper.timeout_seconds`).
@@ -247,6 +249,7 @@ impl Default for Global {
             remom_names: vec!["vllm-sr/remom".to_owned()],
             flow_names: vec!["vllm-sr/flow".to_owned()],
             flow_state: FlowState::default(),
+            response_api: ResponseApi::default(),
             include_config_models_in_list: false,
             looper_timeout: Duration::from_secs(1200),
             embedding_prototypes: PrototypeScoring::default(),

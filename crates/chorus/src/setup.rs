@@ -11,8 +11,8 @@ use chorus_infer::encoder::Keeping;
 use chorus_infer::generator::GeneratorOptions;
 use chorus_infer::store::{Catalog, ModelKind, ModelStore};
 use chorus_signals::Folders;
-use chorus_spec::{Endpoint, Spec};
-use chorus_store::{ResponseLimits, SqliteResponses, SqliteRunStore};
+use chorus_spec::{Endpoint, ResponseApi, Spec};
+use chorus_store::{MemoryResponses, ResponseLimits, ResponseStore, SqliteResponses, SqliteRunStore};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,10 +53,15 @@ pub(crate) fn existing_records(file: Option<PathBuf>) -> anyhow::Result<SqliteRu
     Ok(SqliteRunStore::open(&path)?)
 }
 
-/// The store of responses of the Responses door: a file beside the run records, of the same name.
-pub(crate) fn responses(file: Option<PathBuf>) -> anyhow::Result<SqliteResponses> {
+/// The store of responses of the Responses door: a file beside the run records, of the same name, or memory.
+pub(crate) fn responses(file: Option<PathBuf>, keep: &ResponseApi) -> anyhow::Result<Arc<dyn ResponseStore>> {
+    let ResponseApi { ttl, max_responses, .. } = *keep;
+    let limits = ResponseLimits { ttl, max_responses, ..ResponseLimits::default() };
+    if keep.in_memory {
+        return Ok(Arc::new(MemoryResponses::new(limits)));
+    }
     let path = runs_file(file)?.with_extension("responses.sqlite");
-    Ok(SqliteResponses::open(&path, ResponseLimits::default())?)
+    Ok(Arc::new(SqliteResponses::open(&path, limits)?))
 }
 
 /// Where versions of configurations are kept: beside the run records.

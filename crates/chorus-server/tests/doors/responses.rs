@@ -185,3 +185,12 @@ async fn a_stop_ends_what_is_made_in_the_background() {
     house.stop.cancel();
     (&mut house.serving).await.unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn a_configuration_can_close_the_door() {
+    let closed = format!("{HOUSE}\nglobal: {{ services: {{ response_api: {{ enabled: false }} }} }}\n");
+    let house = House::open(&closed).await;
+    let answer = house.post(DOOR, json!({"model": "small", "input": "one"}).to_string()).await;
+    assert_eq!((answer.status, answer.error().0.as_str()), (404, "not_found"));
+    assert_eq!(house.chat(&crate::support::ask("a", "hi")).await.status, 200);
+}

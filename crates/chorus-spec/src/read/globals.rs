@@ -5,7 +5,7 @@
 
 use super::cursor::Cursor;
 use super::names::{Lead, Reserved};
-use super::{access, flow_state, knowledge, plugins, prototypes, selection};
+use super::{access, flow_state, knowledge, plugins, prototypes, response_api, selection};
 use crate::diagnostic::code;
 use crate::{Global, Identity, Listener, LooperKind, ModalityMethod, Strategy};
 use std::net::IpAddr;
@@ -40,6 +40,7 @@ pub(super) fn read(root: &Cursor<'_>) -> Global {
     }
     if let Some(services) = global.get("services") {
         it.rate_limits = access::rate_limits(&services);
+        it.response_api = response_api::read(&services);
     }
     if let Some(authz) = global.dig(&["services", "authz"]) {
         it.identity = identity(&authz);

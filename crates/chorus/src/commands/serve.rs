@@ -40,7 +40,8 @@ pub(crate) async fn run(flags: Serve, envoy: Option<u16>) -> anyhow::Result<Exit
     let _watching = watching(&flags, &configuration);
     let limits =
         DoorLimits { keepalive: Duration::from_secs(flags.keepalive.max(1)), ..DoorLimits::default() };
-    let responses = Arc::new(setup::responses(flags.source.runs_file.clone())?);
+    let keep = engine.serving().spec.global.response_api;
+    let responses = setup::responses(flags.source.runs_file.clone(), &keep)?;
     let door = Door::new(engine.clone(), limits).managing(Arc::clone(&configuration)).keeping(responses);
     let door = keyed(door, &flags)?;
     door.set_ready(true);
