@@ -11,7 +11,7 @@ use crate::options::{Options, StartFault};
 use crate::run::{Inbound, Part, Run, Work};
 use crate::swap::{Serving, Workshop};
 use chorus_spec::{LooperKind, Model, ModelId, Spec};
-use chorus_store::{Page, RunFilter, RunId, RunRecord, RunStore};
+use chorus_store::{OutcomeStore, Page, RunFilter, RunId, RunRecord, RunStore};
 use chorus_wire::{ChatRequest, ModelCard, ModelList};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -31,6 +31,7 @@ pub struct Engine {
     serving: Arc<Serving>,
     workshop: Arc<Workshop>,
     records: Option<Arc<dyn RunStore>>,
+    outcomes: Option<Arc<dyn OutcomeStore>>,
     alive: TaskTracker,
     callers: Arc<AtomicU64>,
 }
@@ -56,6 +57,7 @@ impl Engine {
             serving: Arc::new(Serving::first(mom)),
             workshop: Arc::new(workshop),
             records,
+            outcomes: None,
             alive: TaskTracker::new(),
             callers: Arc::new(AtomicU64::new(0)),
         })
@@ -174,6 +176,23 @@ impl Engine {
     pub fn model(&self, name: &str) -> Option<ModelCard> {
         let listed = self.models().data.into_iter().find(|card| card.id == name);
         listed.or_else(|| self.serving.now().spec.models.get(&ModelId::new(name)).map(concrete))
+    }
+
+    /// Where records go.
+    pub(crate) fn records(&self) -> Option<&Arc<dyn RunStore>> {
+        self.records.as_ref()
+    }
+
+    /// Where verdicts on runs go.
+    pub(crate) fn outcomes(&self) -> Option<&Arc<dyn OutcomeStore>> {
+        self.outcomes.as_ref()
+    }
+
+    /// Takes verdicts on runs, and keeps them there; counts those that are kept already.
+    pub async fn taking(self, outcomes: Arc<dyn OutcomeStore>) -> Self {
+        let engine = Self { outcomes: Some(outcomes), ..self };
+        engine.recall_outcomes().await;
+        engine
     }
 
     /// Takes what earlier runs have shown of deployments' latency, from the latest records; none where records are not kept

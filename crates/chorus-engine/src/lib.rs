@@ -35,6 +35,7 @@ pub mod loopers;
 pub mod meters;
 mod mom;
 mod options;
+mod outcomes;
 mod overlay;
 pub mod plan;
 pub mod plugins;

@@ -107,6 +107,7 @@ impl Workshop {
         let encoder_gate = Arc::new(Semaphore::new(cores));
         let selection = selection::Shared {
             board: Arc::default(),
+            experience: Arc::default(),
             sessions: Arc::default(),
             gate: Arc::clone(&encoder_gate),
         };

@@ -8,6 +8,7 @@
 //! **Invariant:** the same settings and the same ask give the same [`Choice`], byte for byte, and the pick is one of
 //! the candidates.
 
+pub mod adaptation;
 mod ask;
 pub mod automix;
 mod choice;

@@ -54,12 +54,20 @@ impl Headers {
 
     /// What became of the conversation, and for debugging why that candidate. Source: contract §4.4 and §4.8.
     fn selection(&mut self, selection: &Trace, debug: bool) {
+        let adapted = selection.adaptation.as_ref().map(|it| ("adaptation", it.action.as_str(), &it.reason));
+        let protected = selection.session.as_ref().map(|it| ("protection", it.action.as_str(), &it.reason));
+        let learning: Vec<(&str, &str, &String)> = adapted.into_iter().chain(protected).collect();
         if let Some(session) = &selection.session {
             self.put("x-vsr-session-phase", session.phase.as_str());
-            self.put("x-vsr-learning-methods", "protection");
-            self.put("x-vsr-learning-actions", session.action.as_str());
+        }
+        if !learning.is_empty() {
+            let joined = |of: fn(&(&str, &str, &String)) -> String| {
+                learning.iter().map(of).collect::<Vec<_>>().join(",")
+            };
+            self.put("x-vsr-learning-methods", &joined(|it| it.0.to_owned()));
+            self.put("x-vsr-learning-actions", &joined(|it| it.1.to_owned()));
             if debug {
-                self.put("x-vsr-learning-reasons", &session.reason);
+                self.put("x-vsr-learning-reasons", &joined(|it| it.2.clone()));
             }
         }
         if debug {

@@ -12,6 +12,7 @@ mod info;
 mod intent;
 mod metrics;
 mod openapi;
+mod outcomes;
 mod parts;
 mod refusal;
 mod vectors;
@@ -36,6 +37,7 @@ fn all() -> Vec<Route> {
     all.extend(config::routes());
     all.extend(parts::routes());
     all.extend(metrics::routes());
+    all.extend(outcomes::routes());
     all
 }
 

@@ -223,8 +223,6 @@ pub struct Adaptations {
     pub mode: AdaptationMode,
     /// For the choice among candidates.
     pub adaptation: Option<AdaptationMode>,
-    /// Which candidates may be chosen, as written.
-    pub candidate_set: Option<String>,
     /// For the protection of running conversations.
     pub protection: Option<AdaptationMode>,
     /// Weight of staying; at least 0.

@@ -67,9 +67,9 @@ pub use read::{
 pub use response_api::ResponseApi;
 pub use rule::{Condition, NumericPredicate, OnAbsent, Test};
 pub use selector::{
-    AutomixSettings, EloSettings, HybridSettings, LatencyAwareSettings, LearnedSettings, MultiFactorSettings,
-    OnNoCandidates, PromptSettings, RouterDcSettings, SelectionSettings, SelectorMethod, SelectorSettings,
-    SessionSettings, ThompsonSettings,
+    AdaptationSettings, AutomixSettings, EloSettings, HybridSettings, LatencyAwareSettings, LearnedSettings,
+    MultiFactorSettings, OnNoCandidates, PromptSettings, RouterDcSettings, SelectionSettings, SelectorMethod,
+    SelectorSettings, SessionSettings, ThompsonSettings,
 };
 pub use signal::{
     Aggregation, AuthzSignal, ClassifierKind, ClassifierSignal, ComplexitySignal, ContextSignal,

@@ -320,6 +320,13 @@ pub struct SelectionSettings {
     pub hybrid: Option<HybridSettings>,
 }
 
+/// `global.router.learning.adaptation`: whether verdicts on past runs move the choice among candidates.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct AdaptationSettings {
+    /// Whether they do (default false; `learning.enabled` and `adaptation.enabled`).
+    pub enabled: bool,
+}
+
 /// `global.router.learning.protection`: when a running conversation keeps its model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionSettings {

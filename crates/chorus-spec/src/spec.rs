@@ -1,9 +1,9 @@
 //! The whole of a checked configuration.
 
 use crate::{
-    Decision, Digest, Endpoint, FlowState, FlowStore, KnowledgeBase, LooperKind, ManagementAuth, Model,
-    ModelId, Place, Plugin, Projections, PrototypeScoring, RateRule, ReasoningFamily, ResponseApi,
-    SelectionSettings, SessionSettings, Signal, Strategy,
+    AdaptationSettings, Decision, Digest, Endpoint, FlowState, FlowStore, KnowledgeBase, LooperKind,
+    ManagementAuth, Model, ModelId, Place, Plugin, Projections, PrototypeScoring, RateRule, ReasoningFamily,
+    ResponseApi, SelectionSettings, SessionSettings, Signal, Strategy,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -179,6 +179,8 @@ pub struct Global {
     pub selection: SelectionSettings,
     /// When a running conversation keeps its model.
     pub sessions: SessionSettings,
+    /// Whether verdicts on past runs move the choice among candidates.
+    pub adaptation: AdaptationSettings,
     /// Who a caller is.
     pub identity: Identity,
     /// Where the management plane listens.
@@ -265,6 +267,7 @@ impl Default for Global {
             knowledge_bases: Vec::new(),
             encoder: None,
             selection: SelectionSettings::default(),
+            adaptation: AdaptationSettings::default(),
             sessions: SessionSettings::default(),
             identity: Identity::default(),
             management_address: "127.0.0.1".to_owned(),

@@ -9,6 +9,7 @@
 
 pub mod keys;
 mod migrate;
+pub mod outcomes;
 pub mod record;
 pub mod responses;
 mod rows;
@@ -17,6 +18,9 @@ pub mod store;
 pub mod workflow_state;
 
 pub use keys::{ApiKey, KeyFault, KeyStore, NewKey};
+pub use outcomes::{
+    Outcome, OutcomeFault, OutcomeStore, OutcomeTarget, OutcomeVerdict, SqliteOutcomes, Told,
+};
 pub use record::{
     CallRecord, CallStatus, CheckRecord, Content, ProjectionRecord, Proof, Purpose, RunId, RunRecord,
     RunStatus, SignalRecord, SignalState,

@@ -12,7 +12,9 @@ use chorus_infer::generator::GeneratorOptions;
 use chorus_infer::store::{Catalog, ModelKind, ModelStore};
 use chorus_signals::Folders;
 use chorus_spec::{Endpoint, ResponseApi, Spec};
-use chorus_store::{MemoryResponses, ResponseLimits, ResponseStore, SqliteResponses, SqliteRunStore};
+use chorus_store::{
+    MemoryResponses, ResponseLimits, ResponseStore, SqliteOutcomes, SqliteResponses, SqliteRunStore,
+};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,6 +64,11 @@ pub(crate) fn responses(file: Option<PathBuf>, keep: &ResponseApi) -> anyhow::Re
     }
     let path = runs_file(file)?.with_extension("responses.sqlite");
     Ok(Arc::new(SqliteResponses::open(&path, limits)?))
+}
+
+/// The store of verdicts on runs: a file beside the run records.
+pub(crate) fn outcomes(file: Option<PathBuf>) -> anyhow::Result<SqliteOutcomes> {
+    Ok(SqliteOutcomes::open(&runs_file(file)?.with_extension("outcomes.sqlite"))?)
 }
 
 /// Where versions of configurations are kept: beside the run records.

@@ -5,11 +5,15 @@ use crate::fault::{Code, Fault};
 use crate::mom::Mom;
 use crate::route::{Choice, Routed};
 use crate::selection::{Ready, Trace};
+use chorus_select::adaptation::{AdaptationAsk, adapt};
 use chorus_select::session::{self, SessionAction, SessionAsk, SessionCandidate, SessionVerdict};
 use chorus_select::static_order::StaticOrder;
 use chorus_select::{Candidate, Needs, SelectionAsk, Selector, prompt};
 use chorus_spec::{AdaptationMode, Adaptations, Decision, Family, Model, ModelRef, OnError, SessionSettings};
 use std::collections::BTreeMap;
+
+/// The percentile by which an adapted choice compares latencies.
+const MEDIAN: u8 = 50;
 
 /// Lets the decision's selector choose among the candidates that constraints left, which are in the order of `static`;
 /// `prompt_tokens` are estimated.
@@ -38,6 +42,7 @@ pub(crate) fn choose(
         seed: routed.sight.seed,
     };
     let mut trace = picked(decision, ready, routed, &ask)?;
+    adapted(mom, routed, decision, &ask, &mut trace);
     let protection = Protection { settings: &settings, mode: mode(decision), prompt_tokens };
     trace.session = protection.verdict(mom, routed, &ask, &trace);
     if let Some(verdict) = trace.session.as_ref().filter(|_| protection.mode == AdaptationMode::Apply) {
@@ -96,9 +101,30 @@ fn picked(
         seed: choice.propensity.map(|_| ask.seed),
         propensity: choice.propensity,
         scores: choice.scores,
+        adaptation: None,
         session: None,
         open,
     })
+}
+
+/// Lets verdicts on past runs move the pick, where the file wants that.
+fn adapted(mom: &Mom, routed: &Routed, decision: &Decision, ask: &SelectionAsk<'_>, trace: &mut Trace) {
+    let mode = adaptation_mode(decision);
+    let off = !mom.spec.global.adaptation.enabled || mode == AdaptationMode::Bypass;
+    let Some(base) = ask.candidates.iter().position(|it| it.model == trace.selected) else { return };
+    if off || trace.open {
+        return;
+    }
+    let verdicts = mom.selection.experience.of(&decision.name, ask.candidates.iter().map(|it| it.model));
+    let tool_loop = routed.sight.session.as_ref().is_some_and(|it| it.tool_loop);
+    let seed = ask.seed;
+    let verdict =
+        adapt(&AdaptationAsk { candidates: ask.candidates, verdicts: &verdicts, base, tool_loop, seed });
+    if let Some(moved) = verdict.as_ref().filter(|it| it.pick != base && mode == AdaptationMode::Apply) {
+        moved.proposal.clone_into(&mut trace.selected);
+        trace.reason = format!("adapted: {}", moved.reason);
+    }
+    trace.adaptation = verdict;
 }
 
 /// How a decision's conversations are protected.
@@ -153,6 +179,10 @@ fn settings(base: &SessionSettings, own: Option<&Adaptations>) -> SessionSetting
     }
 }
 
+fn adaptation_mode(decision: &Decision) -> AdaptationMode {
+    decision.adaptations.as_ref().map(|it| it.adaptation.unwrap_or(it.mode)).unwrap_or_default()
+}
+
 fn mode(decision: &Decision) -> AdaptationMode {
     decision.adaptations.as_ref().map(|it| it.protection.unwrap_or(it.mode)).unwrap_or_default()
 }
@@ -164,7 +194,7 @@ fn candidates<'a>(
     models: &[&'a Model],
     settings: &SessionSettings,
 ) -> Vec<Candidate<'a>> {
-    let needs = ready.map(|it| it.needs).unwrap_or_default();
+    let needs = needs(mom, ready);
     let in_flight = if ready.is_some() { in_flight(mom) } else { BTreeMap::new() };
     let current =
         routed.sight.session.as_ref().and_then(|it| it.state.as_ref().map(|state| (state, it.idle_ms)));
@@ -190,6 +220,15 @@ fn candidates<'a>(
         }
     };
     models.iter().map(of).collect()
+}
+
+/// What is to be known of live calls: what the selector wants, and for an adapted choice how long the first word took.
+fn needs(mom: &Mom, ready: Option<&Ready>) -> Needs {
+    let own = ready.map(|it| it.needs).unwrap_or_default();
+    if !mom.spec.global.adaptation.enabled {
+        return own;
+    }
+    Needs { ttft_percentile: own.ttft_percentile.or(Some(MEDIAN)), ..own }
 }
 
 /// Calls under way by model.

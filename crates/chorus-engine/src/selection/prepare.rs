@@ -4,6 +4,7 @@
 //! does not fit its decision keeps the configuration from being served (case D20).
 
 use super::board::Board;
+use super::experience::Experience;
 use super::fault::SelectorFault;
 use super::sessions::Sessions;
 use chorus_infer::TextEncoder;
@@ -22,6 +23,7 @@ pub(crate) struct Selection {
     pub(crate) gate: Arc<Semaphore>,
     pub(crate) calibration: Calibration,
     pub(crate) board: Arc<Board>,
+    pub(crate) experience: Arc<Experience>,
     pub(crate) sessions: Arc<Sessions>,
 }
 
@@ -41,6 +43,7 @@ pub(crate) struct Ready {
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) board: Arc<Board>,
+    pub(crate) experience: Arc<Experience>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) gate: Arc<Semaphore>,
 }
@@ -71,8 +74,8 @@ impl Selection {
             }
         }
         let calibration = encoder.as_deref().map(Calibration::of).unwrap_or_default();
-        let Shared { board, sessions, gate } = shared;
-        Ok(Self { ready, encoder, gate, calibration, board, sessions })
+        let Shared { board, experience, sessions, gate } = shared;
+        Ok(Self { ready, encoder, gate, calibration, board, experience, sessions })
     }
 
     pub(crate) fn of(&self, recipe: usize, decision: usize) -> Option<&Ready> {
@@ -149,8 +152,12 @@ mod tests {
 
     fn prepared_in(folder: Option<&std::path::Path>, candidates: &str) -> Result<Selection, SelectorFault> {
         let folders = Folders { config: folder.map(std::path::Path::to_owned), knowledge: None };
-        let shared =
-            Shared { board: Arc::default(), sessions: Arc::default(), gate: Arc::new(Semaphore::new(1)) };
+        let shared = Shared {
+            board: Arc::default(),
+            experience: Arc::default(),
+            sessions: Arc::default(),
+            gate: Arc::new(Semaphore::new(1)),
+        };
         Selection::prepare(&spec(candidates), None, &folders, shared)
     }
 

@@ -1,6 +1,7 @@
 //! How a candidate was chosen. It knows no request.
 
 use chorus_select::Score;
+use chorus_select::adaptation::AdaptationVerdict;
 use chorus_select::session::SessionVerdict;
 
 /// How a candidate was chosen: part of the run record, and of what `explain` shows.
@@ -26,6 +27,9 @@ pub struct Trace {
     /// What the draw was made from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// What verdicts on past runs made of the selector's pick.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptation: Option<AdaptationVerdict>,
     /// What became of the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionVerdict>,

@@ -24,6 +24,7 @@ mod loop_streams;
 mod loopers;
 mod lossless;
 mod messages;
+mod outcomes;
 mod panics;
 mod points;
 mod progress;

@@ -22,20 +22,3 @@ async fn d24_only_live_requests_are_recorded_charged_and_sent() {
     assert!(records.iter().all(|record| record.purpose == Purpose::Live && record.calls.len() == 1));
     assert_eq!(house.up.requests().len(), 10);
 }
-
-/// Nothing learns from outcomes yet. Until a door knows whose record an outcome is about, and counts it once, no door
-/// takes any.
-#[tokio::test]
-async fn e11_no_door_takes_outcomes_from_anybody() {
-    let house = House::open(&policy("gen-1")).await;
-    house.up.otherwise(|_| Script::reply("ok"));
-    let before = house.chat("hello").await;
-    let replay = before.headers.get("x-vsr-replay-id").and_then(|id| id.to_str().ok()).unwrap_or("run_1");
-    let outcome = json!({"replay_id": replay, "target": "model", "target_ref": "small", "verdict": "failed"});
-    for _ in 0..20 {
-        let refused = house.post("/v1/router/outcomes", &outcome).await;
-        assert_eq!(refused.refused(), (404, "not_found".to_owned()));
-    }
-    assert_eq!(house.chat("hello").await.headers["x-vsr-selected-model"], "small");
-    house.records(2).await;
-}

@@ -71,6 +71,7 @@ fn router(at: &Cursor<'_>, it: &mut Global) {
         }
     }
     it.selection = at.get("model_selection").map(|at| selection::defaults(&at)).unwrap_or_default();
+    it.adaptation = at.get("learning").map(|at| selection::adaptation(&at)).unwrap_or_default();
     it.sessions = at.get("learning").map(|at| selection::sessions(&at)).unwrap_or_default();
     it.include_config_models_in_list = at.boolean("include_config_models_in_list").unwrap_or(false);
 }

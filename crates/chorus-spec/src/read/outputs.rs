@@ -127,17 +127,13 @@ pub(super) fn adaptations(decision: &Cursor<'_>) -> Option<Adaptations> {
     ];
     let at = decision.get("adaptations")?;
     let (adaptation, protection) = (at.get("adaptation"), at.get("protection"));
-    let mode = at.word("mode", &MODES);
-    if mode != Some(AdaptationMode::Bypass) {
-        let message =
-            "nothing learns in this version, so this route is chosen as if `mode: bypass` were written";
-        at.warn(code::NOT_SUPPORTED_YET, message);
+    if let Some(adaptation) = &adaptation {
+        super::selection::candidate_set(adaptation);
     }
     let weight = |key: &str| protection.as_ref().and_then(|it| it.float_in(key, 0.0, f64::MAX));
     Some(Adaptations {
-        mode: mode.unwrap_or_default(),
+        mode: at.word("mode", &MODES).unwrap_or_default(),
         adaptation: adaptation.as_ref().and_then(|it| it.word("mode", &MODES)),
-        candidate_set: adaptation.as_ref().and_then(|it| it.string("candidate_set")),
         protection: protection.as_ref().and_then(|it| it.word("mode", &MODES)),
         stability_weight: weight("stability_weight"),
         switch_margin: weight("switch_margin"),

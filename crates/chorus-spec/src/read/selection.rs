@@ -5,7 +5,8 @@
 use super::cursor::Cursor;
 use super::plugins::header_name;
 use super::selectors::{automix, hybrid, learned, path, router_dc};
-use crate::{LearnedSettings, SelectionSettings, SessionSettings};
+use crate::diagnostic::code;
+use crate::{AdaptationSettings, LearnedSettings, SelectionSettings, SessionSettings};
 use std::time::Duration;
 
 /// `model_selection`.
@@ -29,6 +30,25 @@ pub(super) fn defaults(at: &Cursor<'_>) -> SelectionSettings {
         router_dc: at.get("router_dc").map(|at| router_dc(Some(&at), None)),
         automix: at.get("automix").map(|at| automix(Some(&at), None)),
         hybrid: at.get("hybrid").map(|at| hybrid(Some(&at), None)),
+    }
+}
+
+/// `learning`, as far as it moves choices.
+pub(super) fn adaptation(learning: &Cursor<'_>) -> AdaptationSettings {
+    let Some(at) = learning.get("adaptation") else { return AdaptationSettings::default() };
+    at.word("strategy", &[("routing_sampling", ())]);
+    candidate_set(&at);
+    let on = |at: &Cursor<'_>, default| at.boolean("enabled").unwrap_or(default);
+    AdaptationSettings { enabled: on(learning, false) && on(&at, true) }
+}
+
+/// `candidate_set`: the candidates of the decision are all that may be chosen from here.
+pub(super) fn candidate_set(at: &Cursor<'_>) {
+    const SETS: [(&str, bool); 3] = [("decision", true), ("tier", false), ("global", false)];
+    if let Some(wider) = at.get("candidate_set").filter(|_| at.word("candidate_set", &SETS) == Some(false)) {
+        let message =
+            "candidates of other decisions are known, not supported yet: those of the decision are compared";
+        wider.warn(code::NOT_SUPPORTED_YET, message);
     }
 }
 

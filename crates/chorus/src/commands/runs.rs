@@ -5,7 +5,7 @@ use crate::setup;
 use crate::terminal::{say, table, usd};
 use crate::trace::calls;
 use anyhow::{Context, bail};
-use chorus_store::{Page, RunFilter, RunId, RunRecord, RunStatus, RunStore};
+use chorus_store::{Outcome, OutcomeStore, Page, RunFilter, RunId, RunRecord, RunStatus, RunStore};
 use std::process::ExitCode;
 
 /// Lists or shows.
@@ -29,11 +29,21 @@ pub(crate) async fn run(command: Runs) -> anyhow::Result<ExitCode> {
             }
         }
         Runs::Show { id, json, runs_file } => {
-            let store = setup::existing_records(runs_file)?;
+            let store = setup::existing_records(runs_file.clone())?;
             let id = RunId::parse(&id)
                 .with_context(|| format!("`{id}` is not a run id (run_ and 32 hex digits)"))?;
             let Some(run) = store.get(&id).await? else { bail!("there is no run {id}") };
-            say(&if json { serde_json::to_string_pretty(&run)? } else { show(&run) });
+            let outcomes = setup::outcomes(runs_file)?.of(&id).await?;
+            if json {
+                let mut run = serde_json::to_value(&run)?;
+                if let Some(run) = run.as_object_mut().filter(|_| !outcomes.is_empty()) {
+                    run.insert("outcomes".to_owned(), serde_json::to_value(&outcomes)?);
+                }
+                say(&serde_json::to_string_pretty(&run)?);
+            } else {
+                say(&show(&run));
+                outcomes.iter().for_each(|it| say(&told(it)));
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -55,6 +65,16 @@ fn listing(runs: &[RunRecord]) -> String {
         ]
     }));
     table(&rows)
+}
+
+/// One verdict on a run, for people.
+fn told(outcome: &Outcome) -> String {
+    let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let (target, verdict) =
+        (word(serde_json::json!(outcome.target)), word(serde_json::json!(outcome.verdict)));
+    let of = outcome.target_ref.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+    let why = outcome.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    format!("outcome   {target}{of} {verdict}{why}")
 }
 
 /// One run, for people.

@@ -34,7 +34,8 @@ pub(crate) async fn run(flags: Serve, envoy: Option<u16>) -> anyhow::Result<Exit
     if offer.first.folder.is_some() {
         options.folders.config.clone_from(&offer.first.folder);
     }
-    let engine = stock::engine_of(spec, options, offer.first.artifact.clone()).await?;
+    let outcomes = Arc::new(setup::outcomes(flags.source.runs_file.clone())?);
+    let engine = stock::engine_of(spec, options, offer.first.artifact.clone()).await?.taking(outcomes).await;
     beside(&engine, &stock, offer.others).await?;
     let configuration = configuration(&flags, origin, &engine, &offer.first.text, stock)?;
     let _watching = watching(&flags, &configuration);

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use chorus_engine::{Artifact, Engine, Env, Limits, Options};
 use chorus_infer::TextEncoder;
 use chorus_server::{Bound, Door, DoorLimits, Planes};
-use chorus_store::{KeyStore, Page, RunFilter, RunId, RunRecord, RunStore, SqliteRunStore};
+use chorus_store::{KeyStore, Page, RunFilter, RunId, RunRecord, RunStore, SqliteOutcomes, SqliteRunStore};
 use chorus_testkit::ScriptedUpstream;
 use http::Request;
 use http_body_util::Full;
@@ -67,7 +67,9 @@ impl Setup {
             limits: self.limits,
             folders: Default::default(),
         };
-        let door = Door::new(Engine::of(spec, options, self.artifact).unwrap(), self.door);
+        let outcomes = Arc::new(SqliteOutcomes::in_memory().unwrap());
+        let engine = Engine::of(spec, options, self.artifact).unwrap().taking(outcomes).await;
+        let door = Door::new(engine, self.door);
         let door = match self.keys {
             Some((keys, required)) => door.keyed(keys, required),
             None => door,
