@@ -22,7 +22,8 @@ def post(url, body):
 def without_times(value):
     """How long something took is no part of a decision."""
     if isinstance(value, dict):
-        kept = {key: item for key, item in value.items() if not key.endswith("_ms") and "latency" not in key}
+        is_time = lambda key: key.endswith(("_ms", "_micros")) or "latency" in key
+        kept = {key: item for key, item in value.items() if not is_time(key)}
         return {key: without_times(item) for key, item in kept.items()}
     return [without_times(item) for item in value] if isinstance(value, list) else value
 

@@ -4,6 +4,7 @@
 #
 #   CHORUS     the binary
 #   UPSTREAM   base URL of a scripted backend, with /v1 (`cargo xtask upstream`)
+#   SILENCE    seconds that a registry may be silent where it dies half-way (default 2)
 #   REGISTRY   the registry's program (default: docker-registry or registry, as on PATH; Debian: docker-registry)
 set -euo pipefail
 chorus=$(realpath "${CHORUS:?the binary}")
@@ -79,7 +80,7 @@ for limit in 300 1500 4000 9000; do
   python3 "$here/half_way.py" "$proxy" "$port" "$limit" &
   started+=($!)
   until_open "$proxy"
-  refused "error\[registry-\|error\[bundle-" "$chorus" pull "127.0.0.1:$proxy/vllm-sr/mom-v1@stable" "half-$limit"
+  refused "error\[registry-\|error\[bundle-" "$chorus" pull --silence "${SILENCE:-2}" "127.0.0.1:$proxy/vllm-sr/mom-v1@stable" "half-$limit"
   [[ ! -e half-$limit ]] || fail "half a bundle was written after $limit bytes"
 done
 echo "a registry that dies half-way leaves nothing behind"
@@ -98,46 +99,11 @@ refused "error\[" "$chorus" pull "$host/vllm-sr/mom-v1@stable" tampered
 [[ ! -e tampered ]] || fail "a tampered bundle was written"
 echo "a tampered blob is refused, and nothing is written"
 
-# The pulled bundle under three bindings: decisions must not differ.
-bind() {
-  # bind FILE HOW: every component here, there, or the first here and the others there.
-  python3 - "$1" "$2" "$upstream" <<'PY'
-import sys
-path, how, upstream = sys.argv[1:]
-here = {"draft": "smollm2-135m-instruct", "generalist": "qwen2.5-coder-0.5b-instruct", "judge": "qwen2.5-coder-0.5b-instruct"}
-lines = ["format: 1", "components:"]
-for at, (name, model) in enumerate(here.items()):
-    local = how == "here" or (how == "mixed" and at == 0)
-    backend = f"{{ type: local, model: {model} }}" if local else f"{{ base_url: \"{upstream}\" }}"
-    trust = "process" if local else "private"
-    lines += [f"  {name}:", "    deployments:", f"      - {{ name: one, trust: {trust}, backend: {backend} }}"]
-open(path, "w").write("\n".join(lines) + "\n")
-PY
-}
-hows=(there)
-if [[ -n ${CHORUS_EMBEDDED:-} ]]; then hows=(there here mixed); else echo "not run: the bindings to models of this process (CHORUS_EMBEDDED is not set)"; fi
-for how in "${hows[@]}"; do
-  bind "$how.yaml" "$how"
-  "$chorus" place pulled --binding "$how.yaml" >/dev/null
-  "$chorus" lock pulled --binding "$how.yaml" --out "$how.lock" >/dev/null
-  "$chorus" lock pulled --binding "$how.yaml" --out "$how.lock" --check | tail -n 1
-  began=$(date +%s%N)
-  "$chorus" serve pulled --binding "$how.yaml" --lock "$how.lock" --trust trust.yaml --port 0 --management-port 0 \
-    --runs-file "$work/$how.sqlite" --grace 2 >"$how.log" 2>&1 &
-  started+=($!)
-  for _ in $(seq 6000); do
-    data=$(grep -o 'data plane *http://[0-9.:]*' "$how.log" | grep -o 'http://.*' || true)
-    manage=$(grep -o 'management *http://[0-9.:]*' "$how.log" | grep -o 'http://.*' || true)
-    [[ -n $data && -n $manage ]] && break
-    kill -0 "${started[-1]}" 2>/dev/null || { cat "$how.log"; fail "it does not serve"; }
-    sleep 0.05
-  done
-  echo "bound $how: ready after $((($(date +%s%N) - began) / 1000000)) ms"
-  python3 "$here/decisions.py" "$data" "$manage" "$how.decisions"
-  kill "${started[-1]}"
-  wait "${started[-1]}" 2>/dev/null || true
-  unset 'started[-1]'
-  "$chorus" runs list --runs-file "$work/$how.sqlite" --json | python3 -c '
+# The pulled bundle, bound, locked and served.
+. "$here/bound.sh"
+bind there "$upstream"
+answers there pulled --trust trust.yaml
+"$chorus" runs list --runs-file "$work/there.sqlite" --json | python3 -c '
 import json, sys
 runs = [json.loads(line) for line in sys.stdin]
 assert runs, "no runs"
@@ -145,9 +111,6 @@ for run in runs:
     assert run["bundle"] == "'"$digest"'" and run["binding"] and run["lock"], run
 print(len(runs), "records, each with the digests of bundle, binding and lock")
 '
-done
-for how in "${hows[@]}"; do cmp "${hows[0]}.decisions" "$how.decisions" || fail "decisions differ between bindings"; done
-echo "decisions are the same under ${#hows[@]} binding(s): $(wc -l <"${hows[0]}.decisions") traces"
 
 # A lock for another bundle, and one that a newer version wrote.
 "$chorus" new other >/dev/null && "$chorus" build other >/dev/null

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::process::Command;
 
 /// Package and bench target of each benchmark.
-const ALL: [(&str, &str); 10] = [
+const ALL: [(&str, &str); 11] = [
     ("chorus-policy", "decide"),
     ("chorus-signals", "heuristics"),
     ("chorus-signals", "pii"),
     ("chorus-signals", "recipe"),
     ("chorus-infer", "encoder"),
     ("chorus-infer", "generator"),
+    ("chorus-engine", "bundle"),
     ("chorus-collab", "simulation"),
     ("chorus-server", "overhead"),
     ("chorus-server", "fusion"),

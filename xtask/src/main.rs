@@ -2,13 +2,20 @@
 //!
 //! Knows the repository's layout and its rules; knows nothing of what the crates do.
 
+mod attack;
 mod bench;
 mod cases;
 mod ci;
 mod clients;
+mod crash;
 mod docs;
+mod endurance;
+mod line;
 mod markdown;
 mod page;
+mod peers;
+mod process;
+mod records;
 mod runs;
 mod tidy;
 mod upstream;
@@ -20,12 +27,16 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask tidy                 the rules of the house: module docs, crate direction, module cycles, sizes, names
 cargo xtask ci                   what CI runs: format, lints, tidy, tests
+cargo xtask attack               500 attempts and 200 texts with personal data, through every door and looper, and what got through
 cargo xtask upstream [--port N]  a scripted backend for examples/deep-research.yaml, on 127.0.0.1:9101
 cargo xtask docs                 the pages of docs/ that are generated from the code
 cargo xtask cases [--data DIR]   the collected user cases, and the tests that carry each
 cargo xtask fusion-page          docs/fusion.md, from one real run
 cargo xtask looper-runs [--kept] [NAME …] docs/loopers/runs, from ten real questions a looper; what was asked before is not asked again
-cargo xtask bench [NAME …]       the benchmarks behind the figures of docs/benchmarks.md";
+cargo xtask bench [NAME …]       the benchmarks behind the figures of docs/benchmarks.md
+cargo xtask bench-peers [--rounds N] [--litellm PROGRAM] Chorus against nginx and a direct connection, with wrk
+cargo xtask endurance [--minutes N]  Chorus under load with a backend that fails; memory, sockets, records, usage
+cargo xtask crash [--times N]    Chorus killed under load, over and over; records and waiting workflows";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -33,11 +44,16 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["tidy"] => tidy::run(&root()),
         ["ci"] => ci::run(&root()),
+        ["attack"] => attack::run(&root()),
         ["upstream", rest @ ..] => upstream::run(rest),
         ["docs"] => docs::run(&root()),
         ["cases", rest @ ..] => cases::run(&root(), rest),
         ["fusion-page"] => page::run(&root()),
         ["looper-runs", names @ ..] => runs::run(&root(), names),
+        ["bench-peers", rest @ ..] => peers::run(&root(), rest),
+        ["bench-upstream", rest @ ..] => peers::backend(rest),
+        ["endurance", rest @ ..] => endurance::run(&root(), rest),
+        ["crash", rest @ ..] => crash::run(&root(), rest),
         ["bench", names @ ..] => bench::run(&root(), names),
         _ => {
             say(HELP);

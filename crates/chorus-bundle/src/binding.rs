@@ -12,6 +12,21 @@ use serde_json::{Value, json};
 /// The format that is read.
 pub const FORMAT: u64 = 1;
 const TRUST: [&str; 3] = ["process", "private", "public"];
+/// How calls to a component may be balanced, tried again and watched. `fallback` would let another model answer, which is
+/// the bundle's to say.
+const RELIABILITY: [&str; 11] = [
+    "lb_policy",
+    "retry_count",
+    "retry_on",
+    "retry_budget_percent",
+    "consecutive_5xx",
+    "base_ejection_time",
+    "max_ejection_percent",
+    "health_check_path",
+    "health_check_interval",
+    "health_check_timeout",
+    "hedge_after_percentile",
+];
 /// Keys of a source that somebody may try here. Each would change what the bundle promises.
 const OF_POLICY: [&str; 32] = [
     "routing",
@@ -55,6 +70,9 @@ pub struct Binding {
     pub bundle: Option<String>,
     /// Deployments by component, in order of preference.
     pub components: Vec<(String, Vec<Deployment>)>,
+    /// How calls to a component are balanced, tried again and watched, where it says so: the contract's `reliability`
+    /// without what would let another model answer.
+    pub reliability: Vec<(String, Value)>,
 }
 
 /// A place where a component may run.
@@ -120,13 +138,17 @@ fn binding(root: &At<'_>, mom: &Mom) -> Option<Binding> {
     {
         at.error(code::BAD_VALUE, format!("`{digest}` is not a digest"), None);
     }
-    let mut components = Vec::new();
+    let (mut components, mut reliability) = (Vec::new(), Vec::new());
     for (name, at) in root.entries("components") {
         if !mom.components.iter().any(|it| it.name == name) {
             at.error(code::UNKNOWN_REFERENCE, format!("the bundle has no component `{name}`"), None);
         }
-        at.only_or(&["deployments"], &policy_key);
+        at.only_or(&["deployments", "reliability"], &policy_key);
         at.needed("deployments");
+        if let Some(rules) = at.get("reliability") {
+            rules.only_or(&RELIABILITY, &policy_key);
+            reliability.push((name.to_owned(), rules.value().clone()));
+        }
         let named = at.named("deployments", "deployment");
         let mut all: Vec<Deployment> =
             named.into_iter().filter_map(|(name, at)| deployment(name, &at)).collect();
@@ -140,7 +162,7 @@ fn binding(root: &At<'_>, mom: &Mom) -> Option<Binding> {
             root.error(code::MISSING_KEY, message, None);
         }
     }
-    Some(Binding { bundle, components })
+    Some(Binding { bundle, components, reliability })
 }
 
 fn deployment(name: String, at: &At<'_>) -> Option<Deployment> {

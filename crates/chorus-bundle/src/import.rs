@@ -148,7 +148,11 @@ fn binding(value: &Value) -> Value {
             it
         };
         let deployments: Vec<Value> = backends.enumerate().map(deployment).collect();
-        components.insert(name.to_owned(), json!({ "deployments": deployments }));
+        let mut component = json!({ "deployments": deployments });
+        if let (Value::Object(fields), Some(rules)) = (&mut component, model.get("reliability")) {
+            fields.insert("reliability".to_owned(), rules.clone());
+        }
+        components.insert(name.to_owned(), component);
     }
     json!({ "format": crate::binding::FORMAT, "components": components })
 }

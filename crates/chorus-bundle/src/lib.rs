@@ -11,6 +11,7 @@ pub mod archive;
 pub mod attest;
 pub mod binding;
 mod bundle;
+pub mod calibration;
 pub mod canonical;
 pub mod diff;
 pub mod dsse;

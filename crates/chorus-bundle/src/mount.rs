@@ -1,11 +1,13 @@
 //! A bundle in an environment: the documents that are served, one for each set of places.
 //!
 //! The graph that is served follows from the bundle alone: its own, an entrypoint for every operating point, and guards
-//! that count what is absent as a hit where a point is fail-closed. A binding adds deployments and nothing else.
+//! that count what is absent as a hit where a point is fail-closed, and thresholds on the safe side where nothing vouches
+//! for others. A binding adds deployments and nothing else.
 //! **Invariant:** under any binding the served graph is [`graph`] of the bundle, byte for byte.
 
 use crate::binding::{self, Binding, Deployment, whole_file};
 use crate::bundle::Bundle;
+use crate::calibration;
 use crate::graph as text;
 use crate::mom::{Mom, OperatingPoint};
 use crate::place::{Pins, Places, Seat, place};
@@ -73,6 +75,7 @@ pub fn graph(bundle: &Bundle) -> Value {
             close(recipe);
         }
     }
+    calibration::hold(&bundle.mom, &mut graph);
     let taken: Vec<String> = entry_names(&graph);
     let entries = bundle.mom.operating_points.iter().filter_map(|point| {
         let names: Vec<String> =
@@ -139,7 +142,8 @@ pub fn mount(bundle: &Bundle, binding: &Binding, pins: Option<&Pins>) -> Result<
     if !homeless.is_empty() {
         return Err(homeless);
     }
-    let mut mount = Mount { documents: vec![document(&graph, &bundle.mom, &seats)?], abstaining: Vec::new() };
+    let mut mount =
+        Mount { documents: vec![document(&graph, bundle, binding, &seats)?], abstaining: Vec::new() };
     for point in &bundle.mom.operating_points {
         let pinned = pins.map(|pins| pins.of(Some(&point.name)).unwrap_or(&pins.base));
         let seats = place(&bundle.mom, binding, Some(point), pinned);
@@ -150,7 +154,7 @@ pub fn mount(bundle: &Bundle, binding: &Binding, pins: Option<&Pins>) -> Result<
             mount.abstaining.push(Abstention { point: point.name.clone(), why });
             continue;
         }
-        let made = document(&graph, &bundle.mom, &seats)?;
+        let made = document(&graph, bundle, binding, &seats)?;
         match mount.documents.iter_mut().find(|it| it.places == made.places) {
             Some(there) => there.points.push(point.name.clone()),
             None => mount.documents.push(Mounted { points: vec![point.name.clone()], ..made }),
@@ -170,14 +174,21 @@ fn used(graph: &Value, point: &OperatingPoint, mom: &Mom) -> Vec<String> {
     all.filter(|name| is_named(name) || default == Some(name)).collect()
 }
 
-fn document(graph: &Value, mom: &Mom, seats: &[Seat<'_>]) -> Result<Mounted, Vec<Diagnostic>> {
-    let mut providers = text::providers(mom);
+fn document(
+    graph: &Value,
+    bundle: &Bundle,
+    binding: &Binding,
+    seats: &[Seat<'_>],
+) -> Result<Mounted, Vec<Diagnostic>> {
+    let mut providers = text::providers(&bundle.mom);
     let models = providers.get_mut("models").and_then(Value::as_array_mut);
     for model in models.into_iter().flatten() {
         let name = model.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let seat = seats.iter().find(|it| it.component == name);
         if let (Some(seat), Some(fields)) = (seat.filter(|it| !it.pool.is_empty()), model.as_object_mut()) {
             deploy(fields, &seat.pool);
+            let rules = binding.reliability.iter().find(|(component, _)| *component == name);
+            fields.extend(rules.map(|(_, rules)| ("reliability".to_owned(), rules.clone())));
         }
     }
     let places = seats.iter().map(|it| (it.component.clone(), it.chosen())).collect();

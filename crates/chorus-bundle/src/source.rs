@@ -6,6 +6,7 @@
 mod interface;
 mod page;
 
+use crate::calibration;
 use crate::graph;
 use crate::mom::Mom;
 use crate::oci::kind_of;
@@ -74,7 +75,9 @@ pub fn read(files: &Files) -> Reading {
                     .map(|it| finding(INTERFACE, code::UNKNOWN_REFERENCE, it)),
             );
             findings.extend(absent_knowledge(spec, &assets).into_iter().map(add));
-            graph = Some(graph::of(policy));
+            let compiled = graph::of(policy);
+            findings.extend(uncalibrated(mom, &compiled));
+            graph = Some(compiled);
         }
         // What stands in no line of the policy follows from the interface.
         findings.extend(checked.diagnostics.into_iter().map(|it| match it.place.line {
@@ -166,6 +169,9 @@ fn interface(files: &Files, assets: &Files, findings: &mut Vec<Finding>) -> Opti
             findings.push(finding(INTERFACE, code::UNKNOWN_REFERENCE, message));
         }
     }
+    for problem in mom.iter().flat_map(calibration::problems) {
+        findings.push(finding(INTERFACE, code::BAD_VALUE, problem));
+    }
     findings.extend(page.into_found().into_iter().map(in_file));
     mom
 }
@@ -214,6 +220,20 @@ fn policy(files: &Files, assets: &Files, findings: &mut Vec<Finding>) -> Option<
     let message = |file| format!("the policy names {file}, which is not there or not UTF-8");
     findings.extend(absent.into_iter().map(|file| finding(name, code::UNKNOWN_REFERENCE, message(file))));
     Some((name, document))
+}
+
+/// Calibrations that vouch for no cascade of their point.
+fn uncalibrated(mom: &Mom, graph: &Value) -> Vec<Finding> {
+    let claimed = |point: &str| mom.provenance.contains_key(&calibration::Calibration::key(point));
+    let vain = calibration::footings(mom, graph)
+        .into_iter()
+        .filter(|(point, footing)| *footing == calibration::Footing::SafeSide && claimed(point));
+    vain.map(|(point, _)| {
+        let safe = calibration::SAFE;
+        let text = format!("the calibration of `{point}` names another threshold than the policy; it is served at {safe} or above");
+        warning(INTERFACE, code::UNUSED, text)
+    })
+    .collect()
 }
 
 fn unknown_recipes(mom: &Mom, spec: &Spec) -> Vec<String> {

@@ -76,6 +76,23 @@ fn invariant_2_a_binding_with_a_policy_key_is_refused_by_name() {
 }
 
 #[test]
+fn a_binding_says_how_calls_are_tried_again_and_not_by_whom() {
+    let bundle = bundle();
+    let with = |rules: &str| {
+        let text = BINDING.replace("  generalist:\n", &format!("  generalist:\n    reliability: {rules}\n"));
+        binding::read(&text, &bundle.mom)
+    };
+    let bound = with("{retry_count: 2, retry_on: 5xx, lb_policy: least_request}").unwrap();
+    let mounted = mount::mount(&bundle, &bound, None).unwrap();
+    assert_eq!(graph::of(&mounted.documents[0].document), mount::graph(&bundle));
+    let spec = chorus_spec::read_document(&mounted.documents[0].document).spec.unwrap();
+    let rules = |name: &str| spec.models[&chorus_spec::ModelId::new(name)].reliability.retry_count;
+    assert_eq!((rules("generalist"), rules("coder")), (Some(2), None));
+    let found = with("{fallback: [coder]}").unwrap_err();
+    assert!(found[0].message.contains("`fallback` is of the bundle"), "{found:?}");
+}
+
+#[test]
 fn what_a_binding_lacks_or_makes_up_is_told_at_once() {
     let mom = bundle().mom;
     let text = "format: 2\nbundle: latest\ncomponents:\n  nobody: {deployments: [{name: a}]}\n";

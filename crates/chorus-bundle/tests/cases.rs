@@ -11,16 +11,19 @@ use chorus_bundle::{Bundle, Files, archive, source, verify};
 use serde_json::Value;
 use tar::EntryType;
 
-fn build() -> Bundle {
+fn files() -> Files {
     let text = |text: &str| text.as_bytes().to_vec();
-    let files = Files::from([
+    Files::from([
         ("mom.yaml".to_owned(), text(include_str!("source/mom.yaml"))),
         ("policy.yaml".to_owned(), text(include_str!("source/policy.yaml"))),
         ("prompts/code.md".to_owned(), text("Answer with code first.\n")),
         ("suites/smoke.jsonl".to_owned(), text("{\"prompt\":\"hello\"}\n")),
         ("README.md".to_owned(), text("# Helpdesk\n")),
-    ]);
-    let reading = source::read(&files);
+    ])
+}
+
+fn build() -> Bundle {
+    let reading = source::read(&files());
     Bundle::build(reading.source.unwrap_or_else(|| panic!("{:#?}", reading.findings))).unwrap()
 }
 
@@ -57,6 +60,32 @@ fn h05_every_object_has_its_digest_and_a_flipped_byte_is_refused_by_name() {
         let faults = verify::read(&flipped).unwrap_err();
         assert!(faults.iter().any(|fault| fault.to_string().contains(name.as_str())), "{name}: {faults:?}");
     }
+}
+
+/// There is no export with weights: whatever a model's licence says, a bundle refers to it, and what lies beside the source
+/// stays there.
+#[test]
+fn h07_no_models_bytes_are_exported_whatever_its_licence() {
+    const WEIGHTS: &[u8] = b"GGUF weights that may not be copied";
+    let mut files = files();
+    let mom = include_str!("source/mom.yaml");
+    let closed = mom
+        .replace("licence: Apache-2.0\n    locality", "licence: LicenseRef-no-redistribution\n    locality");
+    assert_ne!(closed, mom);
+    files.insert("mom.yaml".to_owned(), closed.into_bytes());
+    files.insert("models/coder.gguf".to_owned(), WEIGHTS.to_vec());
+    let reading = source::read(&files);
+    let told = reading.findings.iter().find(|it| it.file == "models/coder.gguf");
+    assert!(told.is_some(), "{:?}", reading.findings);
+    let bundle = Bundle::build(reading.source.unwrap()).unwrap();
+    let components = &bundle.summary()["components"];
+    let of =
+        |name: &str| components.as_array().unwrap().iter().find(|it| it["name"] == name).unwrap().clone();
+    assert_eq!(of("generalist")["form"], "external reference");
+    assert_eq!(of("coder")["form"], "open weights, by reference");
+    assert_eq!(of("coder")["licence"], "LicenseRef-no-redistribution");
+    let archived = archive::save(&bundle.layout().unwrap()).unwrap();
+    assert!(!archived.windows(WEIGHTS.len()).any(|part| part == WEIGHTS), "the export holds the weights");
 }
 
 /// An archive with one entry more than a sound one.

@@ -13,7 +13,7 @@ use crate::local::LocalModels;
 use chorus_collab::{CallFault, Chunks};
 use chorus_spec::{ApiFormat, Endpoint, Model, ModelId, Spec, Template};
 use chorus_upstream::reliability::BreakerState;
-use chorus_upstream::{ChunkStream, Target, Timeouts, Upstream};
+use chorus_upstream::{ChunkStream, Secret, Target, TargetBuilder, Timeouts, Upstream};
 use chorus_wire::{ChatReply, ChatRequest};
 use deployment::{Deployment, Underway, lock};
 use futures_util::StreamExt;
@@ -35,6 +35,8 @@ pub struct Backends {
     checks: Vec<(Arc<Line>, chorus_spec::HealthCheck)>,
     checking: Once,
     random: Mutex<fastrand::Rng>,
+    /// Whether nothing may leave: what is played calls nobody.
+    sealed: bool,
 }
 
 /// The backend that was chosen for a call.
@@ -91,7 +93,12 @@ impl Backends {
         };
         let checks = spec.models.iter().filter_map(checked).collect();
         let random = Mutex::new(fastrand::Rng::new());
-        Self { upstream, local, env, lines, checks, checking: Once::new(), random }
+        Self { upstream, local, env, lines, checks, checking: Once::new(), random, sealed: false }
+    }
+
+    /// The same, where nothing leaves.
+    pub(crate) fn sealed(self) -> Self {
+        Self { sealed: true, ..self }
     }
 
     /// The backends of a model.
@@ -105,7 +112,7 @@ impl Backends {
     /// Why none may be called now.
     pub(crate) fn pick(&self, line: &Line, avoid: &[usize], tokens: u64) -> Result<Picked, Missed> {
         self.checking.call_once(|| {
-            for (line, check) in &self.checks {
+            for (line, check) in self.checks.iter().filter(|_| !self.sealed) {
                 checks::begin(line, check.clone(), self.upstream.clone(), self.env.clone());
             }
         });
@@ -113,6 +120,12 @@ impl Backends {
         let deployment = line.deployments.get(index).cloned();
         let deployment = deployment.ok_or_else(|| misconfigured("the backend is gone"))?;
         Ok(Picked { index, deployment })
+    }
+
+    /// The backend of that name, whatever its state.
+    pub(crate) fn named(&self, line: &Line, name: &str) -> Option<Picked> {
+        let index = line.deployments.iter().position(|it| it.backend.name == name)?;
+        Some(Picked { index, deployment: line.deployments.get(index).cloned()? })
     }
 
     /// A number in 0..1 for jitter.
@@ -142,6 +155,7 @@ impl Backends {
     /// Why there is none.
     pub(crate) async fn complete(&self, picked: &Picked, call: BackendCall<'_>) -> Result<ChatReply, Missed> {
         let deployment = &picked.deployment;
+        self.open()?;
         if let Endpoint::Local { model } = &deployment.backend.endpoint {
             return Ok(self.local()?.complete(model, call.request, call.caller).await?);
         }
@@ -167,6 +181,7 @@ impl Backends {
     /// Why there is none.
     pub(crate) async fn stream(&self, picked: &Picked, call: BackendCall<'_>) -> Result<Chunks, Missed> {
         let deployment = &picked.deployment;
+        self.open()?;
         if let Endpoint::Local { model } = &deployment.backend.endpoint {
             return Ok(self.local()?.stream(model, call.request, call.caller).await?);
         }
@@ -188,11 +203,46 @@ impl Backends {
     /// # Errors
     /// An address that cannot be used.
     pub fn server(&self, base_url: &str, path: &str) -> Result<Server, CallFault> {
+        self.open()?;
         let base_url =
             self.env.resolve(&Template::new(base_url)).map_err(|e| misconfigured(&e.to_string()))?;
         let target = Target::builder(&base_url).chat_path(path).build();
         let target = target.map_err(|e| misconfigured(&e.to_string()))?;
         Ok(Server { upstream: self.upstream.clone(), target })
+    }
+
+    /// A server that is no model and asks for a key, sent as a bearer token.
+    ///
+    /// # Errors
+    /// An address that cannot be used, or a variable that is not set.
+    pub(crate) fn keyed_server(
+        &self,
+        base_url: &str,
+        path: &str,
+        key: Option<&chorus_spec::Secret>,
+    ) -> Result<Server, CallFault> {
+        self.open()?;
+        let mut target = Target::builder(base_url).chat_path(path);
+        if let Some(key) = key {
+            let key = self.env.reveal(key).map_err(|e| misconfigured(&e.to_string()))?;
+            target = target.auth("authorization", "Bearer", Secret::new(&key));
+        }
+        let target = target.build().map_err(|e| misconfigured(&e.to_string()))?;
+        Ok(Server { upstream: self.upstream.clone(), target })
+    }
+
+    /// A server that is no model, with headers and a credential of its own.
+    ///
+    /// # Errors
+    /// An address or a header that cannot be used.
+    pub(crate) fn site(&self, target: TargetBuilder) -> Result<Server, CallFault> {
+        self.open()?;
+        let target = target.build().map_err(|e| misconfigured(&e.to_string()))?;
+        Ok(Server { upstream: self.upstream.clone(), target })
+    }
+
+    fn open(&self) -> Result<(), CallFault> {
+        if self.sealed { Err(misconfigured("what is played calls no backend")) } else { Ok(()) }
     }
 
     fn local(&self) -> Result<&LocalModels, CallFault> {
@@ -260,6 +310,30 @@ impl Server {
         let limits = Timeouts { total: usual.total.min(total), ..usual };
         let answer = self.upstream.ask_json(&self.target, question.to_string().into(), &limits).await;
         answer.map_err(|fault| call_fault(&fault))
+    }
+}
+
+impl Server {
+    /// A conversation with it over JSON-RPC, each message within `total`.
+    pub(crate) fn converse(&self, revision: &'static str, total: Duration) -> Conversation {
+        let usual = Timeouts::default();
+        let limits = Timeouts { total: usual.total.min(total), ..usual };
+        Conversation(self.upstream.converse(&self.target, revision, limits))
+    }
+}
+
+/// A conversation over JSON-RPC.
+pub(crate) struct Conversation(chorus_upstream::Conversation);
+
+impl Conversation {
+    /// The response to a request.
+    pub(crate) async fn ask(&mut self, message: &serde_json::Value) -> Result<serde_json::Value, CallFault> {
+        self.0.ask(message).await.map_err(|fault| call_fault(&fault))
+    }
+
+    /// Sends a notification.
+    pub(crate) async fn tell(&mut self, message: &serde_json::Value) -> Result<(), CallFault> {
+        self.0.tell(message).await.map_err(|fault| call_fault(&fault))
     }
 }
 

@@ -70,6 +70,7 @@ impl Budget {
     pub fn admit(&self, ledger: &Ledger, opening: Opening<'_>, now: Instant) -> Result<Admitted, Spent> {
         let admitted = self.closed().and_then(|()| self.left(now)).and_then(|time| {
             let (entry, cap) = ledger.open(opening, &self.limits)?;
+            entry.begin(now.saturating_duration_since(self.started));
             Ok(Admitted { entry, time, cap })
         });
         admitted.inspect_err(|spent| {

@@ -13,8 +13,9 @@ use crate::constrain;
 use crate::guard::Guard;
 use crate::ledger::{AttemptEnd, Entry, Ledger, Opening};
 use crate::mom::Mom;
-use crate::plugins;
+use crate::plugins::system_prompt;
 use crate::tailor::{self, OutputRule};
+use crate::tape::deck::Attempted;
 use chorus_collab::{
     Answer, Call, CallFault, CallRole, Chunks, Enough, FaultKind, GatherRule, Gathered, Live, Member,
     ModelCalls, Reply,
@@ -106,7 +107,7 @@ impl LiveCalls {
     fn request_for(&self, model: &Model, call: &Call, stream: bool) -> ChatRequest {
         let mut request = call.ask.clone();
         if let Some(rule) = self.output_contract.as_ref().filter(|rule| rule.authors.contains(&call.role)) {
-            plugins::system_prompt::append(&rule.text, &mut request);
+            system_prompt::append(&rule.text, &mut request);
         }
         tailor::for_model(&self.mom, model, &self.candidates, &mut request);
         if call.role != CallRole::Direct {
@@ -169,9 +170,11 @@ impl LiveCalls {
             self.prepare(call, false, &turn)?;
         let (headers, caller) = (&self.headers, self.caller);
         let ask = BackendCall { request: &request, headers, total: time, tokens, caller };
-        let reply = match tokio::time::timeout(time, self.mom.backends.complete(&turn.picked, ask)).await {
-            Ok(reply) => reply,
-            Err(_) => Err(too_late(time).into()),
+        let in_time = tokio::time::timeout(time, self.mom.backends.complete(&turn.picked, ask));
+        let in_time = async { in_time.await.unwrap_or_else(|_| Err(too_late(time).into())) };
+        let reply = match self.ledger.deck() {
+            Some(deck) => deck.complete(attempted(&turn, &request), in_time).await,
+            None => in_time.await,
         };
         let elapsed = started.elapsed();
         let reply = reply.inspect_err(|missed| entry.fail(&missed.fault, elapsed))?;
@@ -191,7 +194,11 @@ impl LiveCalls {
             self.prepare(call, true, &turn)?;
         let (headers, caller) = (&self.headers, self.caller);
         let ask = BackendCall { request: &request, headers, total: time, tokens, caller };
-        let chunks = self.mom.backends.stream(&turn.picked, ask).await;
+        let begun = self.mom.backends.stream(&turn.picked, ask);
+        let chunks = match self.ledger.deck() {
+            Some(deck) => deck.stream(attempted(&turn, &request), begun).await,
+            None => begun.await,
+        };
         let chunks = chunks.inspect_err(|missed| entry.fail(&missed.fault, started.elapsed()))?;
         turn.line.took(Until::Begun, started.elapsed());
         Ok(Live { model: turn.model.id.to_string(), chunks: counted(chunks, entry, started) })
@@ -262,6 +269,11 @@ impl ModelCalls for LiveCalls {
     fn context_window(&self, model: &str) -> Option<u64> {
         self.model(model).ok()?.card.context_window_size.map(u64::from)
     }
+}
+
+/// An attempt as it is recorded.
+fn attempted<'a>(turn: &'a Turn<'_>, request: &'a ChatRequest) -> Attempted<'a> {
+    Attempted { model: turn.model.id.as_str(), backend: turn.picked.name(), request }
 }
 
 /// The chunks, entered in the ledger as they pass.

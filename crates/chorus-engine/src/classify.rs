@@ -12,8 +12,8 @@ use chorus_policy::{AbsentReason, Ask, Evidence, Observation};
 use chorus_signals::jailbreak::Jailbreak;
 use chorus_signals::{Extractor, PrepareFault, SharedPass, SignalDoc, Subject, pii};
 use chorus_spec::{
-    DomainSignal, FactCheckSignal, Family, Global, JailbreakMethod, JailbreakSignal, PiiSignal, Place,
-    Recipe, Signal, SignalKey, SignalKind, UserFeedbackSignal,
+    DomainSignal, FactCheckSignal, Family, Global, JailbreakMethod, JailbreakSignal, ModalitySignal,
+    PiiSignal, Place, Recipe, Signal, SignalKey, SignalKind, UserFeedbackSignal,
 };
 use chorus_wire::ChatRequest;
 use std::sync::Arc;
@@ -27,6 +27,11 @@ pub const PII: &str = "pii";
 
 /// The name of the built-in rule for everything that is about to leave: every text of a request, whoever wrote it.
 const OUTBOUND: &str = "outbound";
+
+/// The names of the built-in modality rules: the contract's labels.
+pub(crate) const TEXT: &str = "AR";
+pub(crate) const IMAGE: &str = "DIFFUSION";
+pub(crate) const TEXT_AND_IMAGE: &str = "BOTH";
 
 /// The built-in classifiers, and the encoder for its own sake.
 pub struct Classifiers {
@@ -69,7 +74,7 @@ impl Classifiers {
     ///
     /// # Errors
     /// [`Code::Internal`] when the classifier panics.
-    pub(crate) async fn outbound(&self, request: ChatRequest) -> Result<Observation, Fault> {
+    pub async fn outbound(&self, request: ChatRequest) -> Result<Observation, Fault> {
         let ask = Ask { family: Family::Jailbreak, rule: OUTBOUND.to_owned() };
         let key = SignalKey::new(Family::Jailbreak, OUTBOUND);
         let extractor = Arc::clone(&self.extractor);
@@ -219,6 +224,9 @@ fn recipe() -> Recipe {
         ("need_clarification", SignalKind::UserFeedback(UserFeedbackSignal::NeedClarification)),
         ("wrong_answer", SignalKind::UserFeedback(UserFeedbackSignal::WrongAnswer)),
         ("want_different", SignalKind::UserFeedback(UserFeedbackSignal::WantDifferent)),
+        (TEXT, SignalKind::Modality(ModalitySignal::Text)),
+        (IMAGE, SignalKind::Modality(ModalitySignal::Image)),
+        (TEXT_AND_IMAGE, SignalKind::Modality(ModalitySignal::Both)),
         (JAILBREAK, SignalKind::Jailbreak(jailbreak())),
         (PII, SignalKind::Pii(pii)),
         (OUTBOUND, SignalKind::Jailbreak(outbound)),

@@ -8,19 +8,32 @@ use crate::ledger::Ledger;
 use crate::life::Life;
 use crate::mom::Mom;
 use crate::options::{Options, StartFault};
+use crate::rollout::{self, Stage, Trial};
 use crate::run::{Inbound, Part, Run, Work};
 use crate::swap::{Serving, Workshop};
+use crate::tape::deck::Deck;
+use crate::tape::{Tape, Tapes};
 use chorus_spec::{LooperKind, Model, ModelId, Spec};
-use chorus_store::{OutcomeStore, Page, RunFilter, RunId, RunRecord, RunStore};
-use chorus_wire::{ChatRequest, ModelCard, ModelList};
+use chorus_store::{OutcomeStore, Page, Purpose, RunFilter, RunId, RunRecord, RunStore};
+use chorus_wire::{ChatRequest, ModelCard, ModelList, RequestFault};
+use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 
 /// Latest runs whose calls are recalled at a start.
 const RECALLED_RUNS: usize = 512;
+
+/// Copies of requests that a candidate works on at once (`shadows_in_flight`).
+const SHADOWS_IN_FLIGHT: usize = 16;
+
+/// The trace of a record that says what a candidate had to do with it.
+const ROLLOUT: &str = "rollout";
+
+/// The constraint of points of which no content is kept.
+const NO_RETENTION: &str = "no_retention";
 
 /// Parts of one run that may wait for a slow door.
 const PARTS_IN_FLIGHT: usize = 64;
@@ -31,6 +44,10 @@ pub struct Engine {
     serving: Arc<Serving>,
     workshop: Arc<Workshop>,
     records: Option<Arc<dyn RunStore>>,
+    /// Where the content of runs is kept, where the operator asked for it.
+    tapes: Option<Tapes>,
+    /// Places for copies of requests that a candidate is shown.
+    shadows: Arc<Semaphore>,
     outcomes: Option<Arc<dyn OutcomeStore>>,
     alive: TaskTracker,
     callers: Arc<AtomicU64>,
@@ -51,16 +68,38 @@ impl Engine {
     /// [`StartFault`].
     pub fn of(spec: Spec, options: Options, artifact: Artifact) -> Result<Self, StartFault> {
         let records = options.records.clone();
-        let workshop = Workshop::open()?;
+        let workshop = Workshop::open(records.clone(), options.recall.clone())?;
         let mom = workshop.prepare(spec, options)?.named(artifact);
-        Ok(Self {
+        Ok(Self { records, ..Self::serving_first(mom, workshop) })
+    }
+
+    fn serving_first(mom: Mom, workshop: Workshop) -> Self {
+        Self {
             serving: Arc::new(Serving::first(mom)),
             workshop: Arc::new(workshop),
-            records,
+            records: None,
+            tapes: None,
+            shadows: Arc::new(Semaphore::new(SHADOWS_IN_FLIGHT)),
             outcomes: None,
             alive: TaskTracker::new(),
             callers: Arc::new(AtomicU64::new(0)),
-        })
+        }
+    }
+
+    /// The same engine, which keeps what it is asked and what models answer; not of points that demand `no_retention`.
+    #[must_use]
+    pub fn recording(self, tapes: Tapes) -> Self {
+        Self { tapes: Some(tapes), ..self }
+    }
+
+    /// An engine that calls nobody, for runs that are executed again.
+    ///
+    /// # Errors
+    /// [`StartFault`].
+    pub fn sealed(spec: Spec, options: Options, artifact: Artifact) -> Result<Self, StartFault> {
+        let workshop = Workshop::open(None, None)?;
+        let mom = workshop.prepare(spec, options)?.named(artifact).sealed();
+        Ok(Self::serving_first(mom, workshop))
     }
 
     /// Makes another configuration ready, without serving it. It takes seconds where learned signals have examples:
@@ -83,6 +122,40 @@ impl Engine {
         self.serving.swap(next, others)
     }
 
+    /// As [`prepare`](Self::prepare), where nothing that it does touches what is served: for what is shown copies of
+    /// requests.
+    ///
+    /// # Errors
+    /// [`StartFault`].
+    pub fn prepare_apart(&self, spec: Spec, options: Options) -> Result<Mom, StartFault> {
+        self.workshop.apart()?.prepare(spec, options)
+    }
+
+    /// Tries a candidate beside what is served.
+    pub fn try_beside(&self, first: Mom, others: Vec<Mom>, trial: Trial) {
+        self.serving.try_beside(first, others, trial);
+    }
+
+    /// Tries the same candidate at the same stage for another share; whether there is one.
+    pub fn retry(&self, trial: Trial) -> bool {
+        self.serving.retry(trial)
+    }
+
+    /// Tries no candidate any more.
+    pub fn end_trial(&self) {
+        self.serving.end_trial();
+    }
+
+    /// Serves the candidate from the next request on, and keeps what was served; its generation.
+    pub fn promote(&self) -> Option<u64> {
+        self.serving.promote()
+    }
+
+    /// Serves what was served before the promotion; its generation.
+    pub fn demote(&self) -> Option<u64> {
+        self.serving.demote()
+    }
+
     /// Serves these beside what is served, for operating points and names of their own.
     pub fn add(&self, others: Vec<Mom>) {
         self.serving.add(others);
@@ -97,13 +170,25 @@ impl Engine {
     /// Starts a request. It lives until its last part is taken, or the [`Run`] is dropped; then its record is written.
     #[must_use]
     pub fn run(&self, inbound: Inbound) -> Run {
-        let (life, parts) = self.life(&inbound);
+        let chosen = self.serving.choose(inbound.request.model(), || rollout::key(&inbound));
+        let (life, parts) = self.life(chosen.mom, &inbound);
+        if let Some(candidate) = chosen.shadow {
+            self.shadow(candidate, &inbound, &life.id);
+        }
         let (id, created) = (life.id.clone(), life.created.as_secs());
         let shared = Arc::clone(&life.shared);
         let records = self.records.clone();
+        let taping = self.taping(&life, &inbound);
         let work = self.alive.track_future(async move {
-            let record = life.live(inbound).await;
+            let ledger = life.ledger.clone();
+            let mut record = life.live(inbound).await;
+            if chosen.is_tried {
+                record.traces.insert(ROLLOUT.to_owned(), json!({"stage": Stage::Canary}));
+            }
             log(&record);
+            if let Some((tapes, tape)) = taping {
+                keep(tapes, tape.with_calls_of(ledger.deck())).await;
+            }
             if let Some(records) = records
                 && let Err(fault) = records.append(record).await
             {
@@ -113,12 +198,70 @@ impl Engine {
         Run { id, created, parts, shared, work: Work::new(work) }
     }
 
+    /// Shows a candidate a copy of a request; its answer reaches nobody, and its record says so. A copy too many at once is
+    /// not made.
+    fn shadow(&self, candidate: Arc<Mom>, inbound: &Inbound, of: &str) {
+        let Ok(place) = Arc::clone(&self.shadows).try_acquire_owned() else { return };
+        let copy = Inbound {
+            budget: inbound.budget,
+            caller: inbound.caller.clone(),
+            session: inbound.session.clone(),
+            ..Inbound::of(inbound.request.clone())
+        };
+        let (life, mut parts) = self.life(candidate, &copy);
+        let (records, of) = (self.records.clone(), of.to_owned());
+        self.alive.spawn(async move {
+            let taken = async { while parts.recv().await.is_some() {} };
+            let (mut record, ()) = tokio::join!(life.live(copy), taken);
+            record.purpose = Purpose::Shadow;
+            record.traces.insert(ROLLOUT.to_owned(), json!({"stage": Stage::Shadow, "shadow_of": of}));
+            if let Some(records) = records
+                && let Err(fault) = records.append(record).await
+            {
+                tracing::error!(%fault, "the record of a shadow could not be kept");
+            }
+            drop(place);
+        });
+    }
+
+    /// Executes a recorded run again, from its recorded answers alone; the record, and where the run strayed from the
+    /// recorded one. The engine must be [`sealed`](Self::sealed).
+    ///
+    /// # Errors
+    /// A request that this version does not take any more.
+    pub async fn replay(&self, tape: &Tape) -> Result<(RunRecord, Vec<String>), RequestFault> {
+        let inbound = tape.inbound()?;
+        let (life, mut parts) = self.life(self.serving.of(inbound.request.model()), &inbound);
+        let deck = tape.deck();
+        let life = Life {
+            id: tape.run.clone(),
+            created: Duration::from_millis(tape.at_ms),
+            ledger: Ledger::on(Some(deck.clone())),
+            ..life
+        };
+        let taken = async { while parts.recv().await.is_some() {} };
+        let (record, ()) = tokio::join!(life.live(inbound), taken);
+        Ok((record, deck.strayed()))
+    }
+
+    /// Where the content of a run goes, if it is kept.
+    fn taping(&self, life: &Life, inbound: &Inbound) -> Option<(Tapes, Tape)> {
+        life.ledger.deck()?;
+        Some((self.tapes.clone()?, Tape::begin(&life.id, life.created, inbound)?))
+    }
+
+    /// What records a life's calls, if they are kept.
+    fn deck(&self, mom: &Mom, name: &str) -> Option<Deck> {
+        let is_kept = !mom.artifact.point(name).is_some_and(|point| point.demands(NO_RETENTION));
+        self.tapes.as_ref().filter(|_| is_kept).map(|_| Deck::recording())
+    }
+
     /// A life that begins now, and where its parts arrive.
-    fn life(&self, inbound: &Inbound) -> (Life, mpsc::Receiver<Part>) {
+    fn life(&self, mom: Arc<Mom>, inbound: &Inbound) -> (Life, mpsc::Receiver<Part>) {
         let (parts, receiver) = mpsc::channel(PARTS_IN_FLIGHT);
-        let mom = self.serving.of(inbound.request.model());
         let life = Life {
             guard: Guard::of(&mom, inbound.request.model()),
+            ledger: Ledger::on(self.deck(&mom, inbound.request.model())),
             mom,
             id: RunId::new().to_string(),
             created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
@@ -126,10 +269,15 @@ impl Engine {
             started: Instant::now(),
             parts,
             shared: Arc::default(),
-            ledger: Ledger::default(),
             held: OnceLock::new(),
         };
         (life, receiver)
+    }
+
+    /// Where run records go.
+    #[must_use]
+    pub fn records(&self) -> Option<&Arc<dyn RunStore>> {
+        self.records.as_ref()
     }
 
     /// What would happen to a request; nothing is called, recorded or counted.
@@ -178,11 +326,6 @@ impl Engine {
         listed.or_else(|| self.serving.now().spec.models.get(&ModelId::new(name)).map(concrete))
     }
 
-    /// Where records go.
-    pub(crate) fn records(&self) -> Option<&Arc<dyn RunStore>> {
-        self.records.as_ref()
-    }
-
     /// Where verdicts on runs go.
     pub(crate) fn outcomes(&self) -> Option<&Arc<dyn OutcomeStore>> {
         self.outcomes.as_ref()
@@ -206,6 +349,11 @@ impl Engine {
         }
     }
 
+    /// Does work that no request waits for; a stop waits for it as for a request.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.alive.spawn(work);
+    }
+
     /// Waits for living requests and their records, at most for `grace`; returns whether all came to their end.
     pub async fn drain(&self, grace: Duration) -> bool {
         self.alive.close();
@@ -216,6 +364,14 @@ impl Engine {
             tracing::error!(%fault, "run records could not be flushed");
         }
         ended
+    }
+}
+
+/// Writes a tape; what is kept of a run is no part of its answer, so a fault goes to the log alone.
+async fn keep(tapes: Tapes, tape: Tape) {
+    let kept = tokio::task::spawn_blocking(move || tapes.keep(tape)).await;
+    if !matches!(kept, Ok(Ok(()))) {
+        tracing::error!("the content of a run could not be kept");
     }
 }
 

@@ -29,7 +29,8 @@ pub enum Code {
     NoCandidate,
     /// The request does not fit the context window of any candidate.
     ContextLengthExceeded,
-    /// The contract of the operating point refuses the request: an attack, or it cannot be told.
+    /// The contract of the operating point refuses the request, or the route's guard the answer: an attack, or it cannot
+    /// be told.
     Blocked,
     /// The budget was spent.
     BudgetExceeded,
@@ -47,6 +48,8 @@ pub enum Code {
     OutputInvalid,
     /// A limit on the caller is reached.
     RateLimited,
+    /// The counters of limits on callers, which replicas share, cannot be asked.
+    LimitsUnavailable,
     /// The process is stopping.
     ShuttingDown,
     /// A fault of Chorus itself.
@@ -77,7 +80,7 @@ pub enum Retry {
 
 impl Code {
     /// Every code, for the tables of the doors and of the documentation.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::InvalidRequest,
         Self::ModelNotFound,
         Self::NotSupported,
@@ -97,6 +100,7 @@ impl Code {
         Self::QuorumNotReached,
         Self::OutputInvalid,
         Self::RateLimited,
+        Self::LimitsUnavailable,
         Self::ShuttingDown,
         Self::Internal,
     ];
@@ -124,6 +128,7 @@ impl Code {
             Self::QuorumNotReached => "quorum_not_reached",
             Self::OutputInvalid => "output_invalid",
             Self::RateLimited => "rate_limit_exceeded",
+            Self::LimitsUnavailable => "limits_unavailable",
             Self::ShuttingDown => "shutting_down",
             Self::Internal => "internal",
         }
@@ -152,6 +157,7 @@ impl Code {
             | Self::NoRoute
             | Self::Misconfigured
             | Self::NotLoaded
+            | Self::LimitsUnavailable
             | Self::ShuttingDown
             | Self::Internal => Blame::Engine,
         }
@@ -167,6 +173,7 @@ impl Code {
             | Self::OutputInvalid
             | Self::QuorumNotReached
             | Self::RateLimited
+            | Self::LimitsUnavailable
             | Self::ShuttingDown => Retry::Same,
             _ => Retry::Never,
         }

@@ -4,6 +4,7 @@
 //! that is dropped half-way still counts, with an estimate marked as one (DESIGN.md §5.7).
 
 use crate::limits::{self, Limits, Rates, Spending, Spent};
+use crate::tape::deck::Deck;
 use chorus_collab::{CallFault, CallRole, FaultKind};
 use chorus_spec::{MicroUsd, Pricing};
 use chorus_wire::Usage;
@@ -40,6 +41,8 @@ pub struct Attempt {
     pub cost: MicroUsd,
     /// What energy it took, by the model's energy profile; 0 where it has none.
     pub joules: f64,
+    /// When it began, since the request did.
+    pub began: Duration,
     /// From the call to its end.
     pub latency: Duration,
     /// From the call to its first output, where it streamed.
@@ -50,7 +53,14 @@ pub struct Attempt {
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
     rows: Arc<Mutex<Vec<Row>>>,
+    /// What records the attempts, or plays recorded ones in their place.
+    deck: Option<Deck>,
+    /// How long the backend asks to be left alone for whose sake the latest call was given up.
+    asked_wait: Arc<Mutex<Option<Duration>>>,
 }
+
+/// The longest wait of a backend that a client is told of.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
 /// An attempt, and what is held for it while it runs.
 #[derive(Debug)]
@@ -88,6 +98,16 @@ pub struct Entry {
 }
 
 impl Ledger {
+    /// A ledger of attempts that are recorded, or played.
+    pub(crate) fn on(deck: Option<Deck>) -> Self {
+        Self { deck, ..Self::default() }
+    }
+
+    /// What records or plays its attempts, if anything does.
+    pub(crate) fn deck(&self) -> Option<&Deck> {
+        self.deck.as_ref()
+    }
+
     /// Enters an attempt that is about to start, if the limits allow it beside what is spent and reserved; also gives
     /// the most that it may write. Asking and entering are one step, so two attempts cannot both take the last of it.
     ///
@@ -113,11 +133,23 @@ impl Ledger {
             usage,
             cost: cost_of(usage, rates.pricing),
             joules: joules_of(usage, rates),
+            began: Duration::ZERO,
             latency: Duration::ZERO,
             first_output: None,
         };
         rows.push(Row { attempt, rates, reserved: cap.map(estimate) });
         Ok((Entry { ledger: self.clone(), row: rows.len() - 1 }, cap))
+    }
+
+    /// A call was given up, and its last backend asks to be left alone for so long, if it says.
+    pub(crate) fn gave_up(&self, wait: Option<Duration>) {
+        *self.asked_wait.lock().unwrap_or_else(PoisonError::into_inner) =
+            wait.map(|wait| wait.min(LONGEST_WAIT));
+    }
+
+    /// How long to wait before the same is asked again, where a backend said.
+    pub(crate) fn asked_wait(&self) -> Option<Duration> {
+        *self.asked_wait.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is spent and reserved so far.
@@ -154,6 +186,11 @@ impl Entry {
             attempt.cost = cost_of(attempt.usage, rates.pricing);
             attempt.joules = joules_of(attempt.usage, *rates);
         }
+    }
+
+    /// It begins so long after the request did.
+    pub(crate) fn begin(&self, since: Duration) {
+        self.update(|attempt| attempt.began = since);
     }
 
     /// Output is arriving: `text` more of it, `elapsed` since the call.

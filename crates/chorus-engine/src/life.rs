@@ -5,29 +5,28 @@
 //!
 //! **Invariant:** dropping the [`Run`](crate::Run) drops every call of the request, and its record says so.
 
-use crate::account::Ended;
 use crate::adviser::Adviser;
 use crate::budget::Budget;
 use crate::calls::{self, LiveCalls};
 use crate::choosing;
 use crate::constrain::refuse_oversize;
-use crate::deliver::{Delivery, Origin, left};
+use crate::deliver::{Delivery, left};
 use crate::fault::{Code, Fault};
-use crate::form::{self, Holding};
-use crate::ground;
 use crate::guard::Guard;
 use crate::ledger::Ledger;
-use crate::loopers::{self, Shown, Site, Worked};
+use crate::loopers;
 use crate::mom::Mom;
 use crate::plan::{self, Work, WorkKind};
+use crate::plugins;
+use crate::plugins::at_work::Scene;
+use crate::plugins::crew::Left;
 use crate::quota::{Asker, Held};
 use crate::record::{Draft, Ending};
 use crate::route::{Choice, Routed, route};
 use crate::run::{Inbound, Part, Path, Progress, RouteHead, Shared};
 use crate::served::{Asked, Depth};
-use chorus_collab::{Answer, Call, CallRole, ModelCalls};
 use chorus_signals::Caller;
-use chorus_spec::{BudgetSettings, ModelId};
+use chorus_spec::BudgetSettings;
 use chorus_wire::ChatRequest;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
@@ -37,10 +36,21 @@ use tokio::sync::mpsc;
 
 /// What a request has come to before anybody is called.
 pub(crate) struct Decided {
+    pub(crate) asked: Asked,
     pub(crate) routed: Arc<Routed>,
     pub(crate) work: Work,
     /// What the client is told of it.
     pub(crate) head: RouteHead,
+}
+
+/// Where a request stands when it is executed.
+pub(crate) struct At<'a> {
+    pub(crate) scene: &'a Scene,
+    pub(crate) work: &'a Work,
+    /// The request's own budget.
+    pub(crate) own: &'a BudgetSettings,
+    /// Who watches a looper.
+    pub(crate) watched: Option<mpsc::Sender<Part>>,
 }
 
 /// One request, and where its parts go.
@@ -71,18 +81,24 @@ impl Life {
             }
             () = self.parts.closed() => Err(left()),
         };
+        let elapsed = self.started.elapsed();
         let ending = match ended {
-            Ok(()) => Ending::Answered,
+            Ok(answered) => {
+                if let Some(answered) = answered {
+                    seen_off(answered, &mut draft).await;
+                }
+                Ending::Answered
+            }
             Err(_) if self.parts.is_closed() => {
                 self.shared.cut.get().map_or(Ending::Cancelled, |why| Ending::Failed(*why))
             }
-            Err(fault) => {
+            Err(mut fault) => {
                 let code = fault.code;
+                fault.retry_after = fault.retry_after.or_else(|| self.ledger.asked_wait());
                 let _ = self.parts.send(Part::Fault(fault)).await;
                 Ending::Failed(code)
             }
         };
-        let elapsed = self.started.elapsed();
         // The door takes the last part first: what is recorded is no longer the client's time.
         tokio::task::yield_now().await;
         self.recorded(draft, ending, elapsed)
@@ -110,7 +126,7 @@ impl Life {
         let request = Arc::new(request);
         self.mom.artifact.admit(request.model())?;
         refuse_oversize(&self.mom.spec, &request)?;
-        self.within_limits(caller.as_deref(), &request)?;
+        self.within_limits(caller.as_deref(), &request).await?;
         if let Some(guard) = &self.guard {
             guard.admit(&request).await?;
         }
@@ -124,123 +140,46 @@ impl Life {
         draft.removed(&work.removed);
         draft.selected(work.selection.as_deref());
         let head = route_head(&self.mom, &request, &routed, &work);
-        Ok(Decided { routed, work, head })
+        Ok(Decided { asked, routed, work, head })
     }
 
-    async fn stages(&self, inbound: Inbound, draft: &mut Draft) -> Result<(), Fault> {
+    /// The whole of it; an answer that plugins want to see once it has left comes back with them.
+    async fn stages(&self, mut inbound: Inbound, draft: &mut Draft) -> Result<Option<Left>, Fault> {
+        let controls = std::mem::take(&mut inbound.controls);
         let Inbound { progress, budget, forwards, .. } = inbound;
-        let Decided { routed, work, head } = self.decided(inbound, draft).await?;
+        let Decided { asked, routed, mut work, mut head } = self.decided(inbound, draft).await?;
+        let (model, watched) = match &work.kind {
+            WorkKind::Looper(_) => (None, progress.then(|| self.parts.clone())),
+            WorkKind::One(model) => (Some(model.clone()), None),
+            WorkKind::Fast(_) => (None, None),
+        };
+        let calls = self.calls(&work, &budget, watched.clone());
+        let (run, mom) = (self.id.clone(), Arc::clone(&self.mom));
+        let mut crew = plugins::crew(routed.decision(&mom));
+        let scene = Scene { run, mom, asked, controls, routed, model, calls };
+        let given = match &work.kind {
+            WorkKind::Fast(_) => Ok(None),
+            _ => crew.before(&scene, &mut work.request, &mut draft.notes).await,
+        };
+        head.path = crew.given_by().map_or(head.path, Path::given_by);
         let _ = self.shared.route.set(head);
-        if forwards && let Some(ended) = self.forward(&routed, &work, &budget).await {
-            return ended;
+        if forwards && let Some(ended) = self.forward(&scene.routed, &work, &budget).await {
+            return ended.map(|()| None);
         }
-        match &work.kind {
-            WorkKind::Fast(message) => self.delivery().fast(&work.request, message).await,
-            WorkKind::One(model) => {
-                let calls = self.calls(&work, &budget, None);
-                let ended = self.one(model.clone(), &work, &calls, draft).await;
-                if ended.is_ok() {
-                    choosing::answered(&self.mom, &routed, model.as_str());
-                }
-                if budget != BudgetSettings::default() {
-                    draft.budget(Arc::clone(&calls.budget), Ended::of(&calls.budget));
-                }
-                ended
-            }
-            WorkKind::Looper(plan) => {
-                let progress = progress.then(|| self.parts.clone());
-                let calls = self.calls(&work, &budget, progress.clone());
-                let decision = routed.won(&self.mom).unwrap_or_default();
-                let site = Site { run: &self.id, decision: &decision };
-                let ask = form::held(work.form.as_ref(), &work.request);
-                let worked = loopers::run(plan, &ask, &calls, site, progress, draft).await?;
-                self.hand_over(worked, &work, &calls, draft).await
-            }
-        }
+        let at = At { scene: &scene, work: &work, own: &budget, watched };
+        let reply = self.executed(given?, at, &mut crew, draft).await?;
+        Ok(reply.map(|reply| Left { crew, scene, request: work.request, reply }))
     }
 
     /// Asks the limits on callers, where there are any.
-    fn within_limits(&self, caller: Option<&Caller>, request: &ChatRequest) -> Result<(), Fault> {
+    async fn within_limits(&self, caller: Option<&Caller>, request: &ChatRequest) -> Result<(), Fault> {
         if self.mom.quotas.is_empty() {
             return Ok(());
         }
         let asker = Asker::of(&self.mom.spec, caller, request.model());
-        let held = self.mom.quotas.admit(asker, calls::prompt_tokens(request), Instant::now());
+        let held = self.mom.quotas.admit(asker, calls::prompt_tokens(request), Instant::now()).await;
         let _ = self.held.set(held.inspect_err(|_| self.mom.meters.refused("caller"))?);
         Ok(())
-    }
-
-    /// One model.
-    async fn one(
-        &self,
-        model: ModelId,
-        work: &Work,
-        calls: &LiveCalls,
-        draft: &mut Draft,
-    ) -> Result<(), Fault> {
-        let ask = form::held(work.form.as_ref(), &work.request);
-        let streams = ask.stream();
-        let call = Call { model: model.to_string(), role: CallRole::Direct, ask, timeout: None };
-        let answer = if streams {
-            Answer::Live(calls.stream(call).await?)
-        } else {
-            Answer::Finished(Box::new(calls.complete(call).await?))
-        };
-        let (answer, formed) = self.formed(answer, &[], work, calls, draft).await?;
-        let answer = self.contracted(answer, work, calls, draft).await?;
-        // What a repair took is the client's to see: then the usage is the sum of both.
-        let origin = formed.map_or(Origin::Model, |formed| Origin::Looper(vec![formed], None));
-        self.delivery().deliver(answer, &work.request, origin, draft).await
-    }
-
-    /// A looper's answer, in the form that it must have.
-    async fn hand_over(
-        &self,
-        worked: Worked<'_>,
-        work: &Work,
-        calls: &LiveCalls,
-        draft: &mut Draft,
-    ) -> Result<(), Fault> {
-        let Worked { answer, shown, candidates, after } = worked;
-        let (answer, formed) = self.formed(answer, &candidates, work, calls, draft).await?;
-        let answer = self.contracted(answer, work, calls, draft).await?;
-        let shown = shown.into_iter().chain(formed).collect();
-        self.delivery().deliver(answer, &work.request, Origin::Looper(shown, after), draft).await
-    }
-
-    /// The answer as the contract of the operating point lets it leave.
-    async fn contracted(
-        &self,
-        answer: Answer,
-        work: &Work,
-        calls: &LiveCalls,
-        draft: &mut Draft,
-    ) -> Result<Answer, Fault> {
-        let point = self.mom.artifact.point(work.request.model());
-        let answer = match point.filter(|point| point.demands(ground::GROUNDED)) {
-            Some(_) => ground::hold(answer, &work.request, calls, draft).await?,
-            None => answer,
-        };
-        match &self.guard {
-            Some(guard) => guard.restored(answer).await,
-            None => Ok(answer),
-        }
-    }
-
-    /// The answer in its form, and what the client may see of what was done for it.
-    async fn formed(
-        &self,
-        answer: Answer,
-        candidates: &[String],
-        work: &Work,
-        calls: &LiveCalls,
-        draft: &mut Draft,
-    ) -> Result<(Answer, Option<Shown>), Fault> {
-        let Some(form) = &work.form else { return Ok((answer, None)) };
-        let holding = Holding { form, ask: &work.request, calls, candidates };
-        let (answer, trace) = holding.hold(answer, draft).await?;
-        let shown = serde_json::to_value(trace).ok().map(|trace| (loopers::FORM_FIELD, trace));
-        Ok((answer, shown))
     }
 
     fn calls(&self, work: &Work, own: &BudgetSettings, progress: Option<mpsc::Sender<Part>>) -> LiveCalls {
@@ -282,13 +221,14 @@ impl Life {
     }
 
     /// The way to the door.
-    fn delivery(&self) -> Delivery<'_> {
+    pub(crate) fn delivery(&self, keeps: bool) -> Delivery<'_> {
         Delivery {
             parts: &self.parts,
             id: &self.id,
             created: self.created,
             started: self.started,
             ledger: &self.ledger,
+            keeps,
         }
     }
 }
@@ -310,6 +250,14 @@ fn route_head(mom: &Mom, request: &ChatRequest, routed: &Routed, work: &Work) ->
         retention: decision.and_then(|d| d.emits.first().copied()),
         verdict: routed.decided.as_ref().map(|d| Arc::clone(&d.verdict)),
         selection: work.selection.clone(),
+    }
+}
+
+/// Shows the answer to the plugins that want to see it; what goes wrong there is the log's, not the client's.
+async fn seen_off(answered: Left, draft: &mut Draft) {
+    let degraded = draft.is_degraded();
+    if AssertUnwindSafe(answered.kept(degraded, &mut draft.notes)).catch_unwind().await.is_err() {
+        tracing::error!("a plugin failed badly on an answer that has left");
     }
 }
 

@@ -1,5 +1,6 @@
 //! A configuration made ready to serve; immutable once built.
 
+use crate::answer_cache::AnswerCache;
 use crate::artifact::Artifact;
 use crate::backends::Backends;
 use crate::budget::Limits;
@@ -11,8 +12,11 @@ use crate::quota::Quotas;
 use crate::scorers::Scorers;
 use crate::selection::Selection;
 use crate::served::ServedRecipe;
+use crate::shelf::Shelf;
+use crate::toolbox::Toolboxes;
 use chorus_collab::WorkflowStates;
 use chorus_spec::Spec;
+use chorus_store::RunStore;
 use std::sync::Arc;
 
 /// A configuration made ready to serve.
@@ -37,6 +41,14 @@ pub struct Mom {
     pub workflow_states: Arc<dyn WorkflowStates>,
     /// How much callers may do.
     pub quotas: Quotas,
+    /// Answers to earlier requests; all configurations of a process share them.
+    pub answer_cache: Arc<AnswerCache>,
+    /// What plugins recall from; all configurations of a process share it.
+    pub shelf: Shelf,
+    /// Tools that routes add to requests.
+    pub(crate) toolboxes: Toolboxes,
+    /// Where run records go; all configurations of a process share it.
+    pub(crate) records: Option<Arc<dyn RunStore>>,
     /// What is counted for operators; all configurations of a process share them.
     pub meters: Arc<Meters>,
     /// Which bundle it is of, under which binding and lock, and what it promises.
@@ -52,6 +64,13 @@ impl Mom {
     /// [`Code::Internal`] when there is none.
     pub fn recipe(&self, at: usize) -> Result<&ServedRecipe, Fault> {
         self.recipes.get(at).ok_or_else(|| Fault::new(Code::Internal, "the recipe is gone"))
+    }
+
+    /// This configuration, where no call leaves.
+    #[must_use]
+    pub(crate) fn sealed(self) -> Self {
+        let backends = self.backends.sealed();
+        Self { backends, ..self }
     }
 
     /// This configuration as the one of that artifact.

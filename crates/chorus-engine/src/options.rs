@@ -5,7 +5,7 @@ use crate::env::Env;
 use crate::local::LocalModels;
 use chorus_infer::TextEncoder;
 use chorus_signals::Folders;
-use chorus_store::RunStore;
+use chorus_store::{Recall, RunStore};
 use std::sync::Arc;
 
 /// What an engine is built with besides its configuration.
@@ -20,6 +20,9 @@ pub struct Options {
     pub records: Option<Arc<dyn RunStore>>,
     /// What one request may spend.
     pub limits: Limits,
+    /// Where memories and documents are kept; without one they are gone with the process. As with records, an engine's stay
+    /// where they are.
+    pub recall: Option<Recall>,
     /// Where files that the configuration names are looked for: knowledge bases, heads of classifiers.
     pub folders: Folders,
 }
@@ -41,6 +44,12 @@ pub enum StartFault {
     /// A trained rule over answers cannot be used.
     #[error(transparent)]
     Scorers(#[from] crate::scorers::ScorersFault),
+    /// Memories and documents cannot be kept.
+    #[error(transparent)]
+    Recall(#[from] chorus_store::RecallFault),
+    /// The shared counters of limits cannot be used.
+    #[error(transparent)]
+    Limits(#[from] crate::quota::LimitsPlaceFault),
     /// The store of waiting workflows cannot be opened.
     #[error(transparent)]
     States(#[from] crate::states::StatesFault),

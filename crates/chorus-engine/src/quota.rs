@@ -6,22 +6,46 @@
 //! It knows no HTTP; the time is an argument. **Invariant:** what is admitted together never starts from a counter that
 //! was at its bound, however requests interleave, and a refused request counts nowhere.
 
+use crate::env::Env;
 use crate::fault::{Code, Fault};
 use crate::identity::identify;
+use crate::states::{self, StatesFault};
 use chorus_signals::Caller;
-use chorus_spec::{RateMatch, RateRule, Spec};
+use chorus_spec::{Global, LimitStore, RateMatch, RateRule, Spec};
+use chorus_store::{Admission, LimitCounter, RedisLimits, Window};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// The bounds of a rule, in the words of the configuration.
+const BOUNDS: [&str; 3] = ["requests_per_unit", "tokens_per_unit", "micro_usd_per_unit"];
+
+/// Why shared counters cannot be used at all.
+#[derive(Debug, thiserror::Error)]
+#[error("the limits on callers: {0}")]
+pub struct LimitsPlaceFault(#[from] StatesFault);
+
+impl From<chorus_store::RedisPlaceFault> for LimitsPlaceFault {
+    fn from(fault: chorus_store::RedisPlaceFault) -> Self {
+        Self(fault.into())
+    }
+}
+
 /// Counters that are kept at most; those whose window is over go first.
 const MOST_COUNTERS: usize = 20_000;
 
-/// The rules of one configuration over the counters of the process.
+/// The rules of one configuration over the counters of the process, or over those that replicas share.
 #[derive(Debug, Clone)]
 pub struct Quotas {
     rules: Arc<[RateRule]>,
-    counters: Counters,
+    counting: Counting,
+}
+
+/// Where it is counted.
+#[derive(Debug, Clone)]
+enum Counting {
+    Here(Counters),
+    Shared { limits: RedisLimits, fail_open: bool },
 }
 
 /// Counters by rule and by whom they are for. Cloning shares them: they outlive a change of configuration.
@@ -40,9 +64,22 @@ struct Count {
 /// What was counted for one request while it runs. Dropped without a word, its estimate stays.
 #[derive(Debug)]
 pub struct Held {
-    counters: Counters,
-    keys: Vec<(String, Instant)>,
     tokens: u64,
+    counted: Counted,
+}
+
+#[derive(Debug)]
+enum Counted {
+    Here {
+        counters: Counters,
+        keys: Vec<(String, Instant)>,
+    },
+    Shared {
+        limits: RedisLimits,
+        windows: Vec<Window>,
+    },
+    /// The shared counters could not be asked, and the configuration lets requests pass then.
+    Nowhere,
 }
 
 /// Who asks for what.
@@ -63,8 +100,19 @@ impl<'a> Asker<'a> {
 }
 
 impl Quotas {
-    pub(crate) fn new(rules: &[RateRule], counters: Counters) -> Self {
-        Self { rules: rules.into(), counters }
+    /// The rules of that configuration; `counters` are those of the process.
+    ///
+    /// # Errors
+    /// [`LimitsPlaceFault`].
+    pub(crate) fn of(global: &Global, counters: Counters, env: &Env) -> Result<Self, LimitsPlaceFault> {
+        let counting = match &global.limit_store {
+            LimitStore::Process => Counting::Here(counters),
+            LimitStore::Redis { server, fail_open } => {
+                let place = states::place(server, env)?;
+                Counting::Shared { limits: RedisLimits::new(&place)?, fail_open: *fail_open }
+            }
+        };
+        Ok(Self { rules: global.rate_limits.as_slice().into(), counting })
     }
 
     /// Whether anything is limited.
@@ -73,12 +121,28 @@ impl Quotas {
         self.rules.is_empty()
     }
 
-    /// Admits a request of about so many tokens at `now`.
+    /// Admits a request of about so many tokens at `now`; shared counters have their own clock.
     ///
     /// # Errors
-    /// [`Code::RateLimited`] with the rule's name, the unit of what is used up, and how long to wait.
-    pub fn admit(&self, asker: Asker<'_>, tokens: u64, now: Instant) -> Result<Held, Fault> {
-        let mut counts = self.counters.lock();
+    /// [`Code::RateLimited`] with the rule's name, the unit of what is used up, and how long to wait;
+    /// [`Code::LimitsUnavailable`] where shared counters cannot be asked.
+    pub async fn admit(&self, asker: Asker<'_>, tokens: u64, now: Instant) -> Result<Held, Fault> {
+        match &self.counting {
+            Counting::Here(counters) => self.admit_here(counters, asker, tokens, now),
+            Counting::Shared { limits, fail_open } => {
+                self.admit_shared(limits, *fail_open, asker, tokens).await
+            }
+        }
+    }
+
+    fn admit_here(
+        &self,
+        counters: &Counters,
+        asker: Asker<'_>,
+        tokens: u64,
+        now: Instant,
+    ) -> Result<Held, Fault> {
+        let mut counts = counters.lock();
         let mut keys = Vec::new();
         for rule in self.rules.iter() {
             let Some(key) = key(rule, asker) else { continue };
@@ -97,19 +161,64 @@ impl Quotas {
             (key, count.since)
         });
         let keys = held.collect();
-        Ok(Held { counters: self.counters.clone(), keys, tokens })
+        Ok(Held { tokens, counted: Counted::Here { counters: counters.clone(), keys } })
+    }
+
+    async fn admit_shared(
+        &self,
+        limits: &RedisLimits,
+        fail_open: bool,
+        asker: Asker<'_>,
+        tokens: u64,
+    ) -> Result<Held, Fault> {
+        let concerned = self.rules.iter().filter_map(|rule| Some((rule, key(rule, asker)?)));
+        let (rules, counters): (Vec<&RateRule>, Vec<LimitCounter>) = concerned
+            .map(|(rule, key)| {
+                let most = [rule.requests, rule.tokens, rule.micro_usd];
+                (rule, LimitCounter { key, most, unit: rule.unit })
+            })
+            .unzip();
+        if counters.is_empty() {
+            return Ok(Held { tokens, counted: Counted::Nowhere });
+        }
+        match limits.admit(&counters, tokens).await {
+            Ok(Admission::Admitted(windows)) => {
+                Ok(Held { tokens, counted: Counted::Shared { limits: limits.clone(), windows } })
+            }
+            Ok(Admission::Refused { counter, bound, wait }) => {
+                let (Some(rule), Some(limit)) = (rules.get(counter), BOUNDS.get(bound)) else {
+                    return Err(unavailable());
+                };
+                Err(refusal(rule, limit, wait))
+            }
+            Err(_) if fail_open => Ok(Held { tokens, counted: Counted::Nowhere }),
+            Err(_) => Err(unavailable()),
+        }
     }
 }
 
 impl Held {
-    /// The request has ended, and took this.
+    /// The request has ended, and took this. Shared counters are told in a task of their own: nobody waits for that.
     pub fn settle(&self, tokens: u64, micro_usd: u64) {
-        let mut counts = self.counters.lock();
-        for (key, since) in &self.keys {
-            // A window that has ended meanwhile has nothing to mend.
-            let Some(count) = counts.get_mut(key).filter(|count| count.since == *since) else { continue };
-            count.tokens = count.tokens.saturating_sub(self.tokens).saturating_add(tokens);
-            count.micro_usd = count.micro_usd.saturating_add(micro_usd);
+        match &self.counted {
+            Counted::Here { counters, keys } => {
+                let mut counts = counters.lock();
+                for (key, since) in keys {
+                    // A window that has ended meanwhile has nothing to mend.
+                    let count = counts.get_mut(key).filter(|count| count.since == *since);
+                    let Some(count) = count else { continue };
+                    count.tokens = count.tokens.saturating_sub(self.tokens).saturating_add(tokens);
+                    count.micro_usd = count.micro_usd.saturating_add(micro_usd);
+                }
+            }
+            Counted::Shared { limits, windows } => {
+                let (limits, windows) = (limits.clone(), windows.clone());
+                let more = i64::try_from(tokens).unwrap_or(i64::MAX);
+                let more = more.saturating_sub(i64::try_from(self.tokens).unwrap_or(i64::MAX));
+                // A failure is in the log already; the estimate stays counted.
+                tokio::spawn(async move { limits.settle(&windows, more, micro_usd).await.ok() });
+            }
+            Counted::Nowhere => {}
         }
     }
 }
@@ -139,15 +248,12 @@ impl Count {
         let over = |limit: Option<u64>, used: u64, next: u64| {
             limit.is_some_and(|limit| used >= limit || (used > 0 && used.saturating_add(next) > limit))
         };
-        if over(rule.requests, self.requests, 1) {
-            Some("requests_per_unit")
-        } else if over(rule.tokens, self.tokens, tokens) {
-            Some("tokens_per_unit")
-        } else if over(rule.micro_usd, self.micro_usd, 0) {
-            Some("micro_usd_per_unit")
-        } else {
-            None
-        }
+        let reached = [
+            over(rule.requests, self.requests, 1),
+            over(rule.tokens, self.tokens, tokens),
+            over(rule.micro_usd, self.micro_usd, 0),
+        ];
+        BOUNDS.iter().zip(reached).find_map(|(bound, reached)| reached.then_some(*bound))
     }
 }
 
@@ -186,6 +292,10 @@ fn refusal(rule: &RateRule, limit: &'static str, wait: Duration) -> Fault {
     Fault { retry_after: Some(wait), ..Fault::new(Code::RateLimited, text) }
 }
 
+fn unavailable() -> Fault {
+    Fault::new(Code::LimitsUnavailable, "the limits on callers cannot be asked at the moment")
+}
+
 fn make_room(counts: &mut BTreeMap<String, Count>, now: Instant) {
     if counts.len() < MOST_COUNTERS {
         return;
@@ -218,8 +328,19 @@ mod tests {
         }
     }
 
-    fn quotas(rules: &[RateRule]) -> Quotas {
-        Quotas::new(rules, Counters::default())
+    /// Rules over counters of their own.
+    struct Here(Quotas, Counters);
+
+    impl Here {
+        fn admit(&self, asker: Asker<'_>, tokens: u64, now: Instant) -> Result<Held, Fault> {
+            self.0.admit_here(&self.1, asker, tokens, now)
+        }
+    }
+
+    fn quotas(rules: &[RateRule]) -> Here {
+        let counters = Counters::default();
+        let global = Global { rate_limits: rules.to_vec(), ..Global::default() };
+        Here(Quotas::of(&global, counters.clone(), &Env::of(|_| None)).unwrap(), counters)
     }
 
     fn caller(user: &str, groups: &[&str]) -> Caller {

@@ -7,6 +7,7 @@ use crate::constrain::Removed;
 use crate::fault::Code;
 use crate::ledger::{Attempt, AttemptEnd, Ledger};
 use crate::mom::Mom;
+use crate::plugins::notes::Notes;
 use crate::route::{Choice, Routed};
 use crate::selection::Trace;
 use chorus_collab::{CallRole, FaultKind};
@@ -37,6 +38,8 @@ pub(crate) struct Draft {
     record: RunRecord,
     routed: Option<Arc<Routed>>,
     budget: Option<(Arc<Budget>, Ended)>,
+    /// What plugins did.
+    pub(crate) notes: Notes,
 }
 
 impl Draft {
@@ -46,6 +49,7 @@ impl Draft {
         Self {
             routed: None,
             budget: None,
+            notes: Notes::default(),
             record: RunRecord {
                 id: RunId::parse(id).unwrap_or_default(),
                 started_at_ms: millis(since_1970),
@@ -72,6 +76,9 @@ impl Draft {
         record.path = Some(word(&routed.choice).to_owned());
         let Some(decided) = &routed.decided else { return };
         mom.meters.signals(&decided.timings);
+        for timing in &decided.timings {
+            *record.signals_us.entry(timing.family.to_string()).or_default() += timing.micros;
+        }
         record.signals = decided.evidence.iter().map(|(key, seen)| signal(key.to_string(), seen)).collect();
         let trace = &decided.verdict.projections;
         let partitions = trace.partitions.iter().map(|p| (p.group_name.clone(), None, p.winner.clone()));
@@ -119,9 +126,22 @@ impl Draft {
         self.record.degraded.extend(lost.iter().map(|word| format!("protocol: {word}")));
     }
 
+    /// Whether anything was given up on the way; what a door's translation left behind is the client's own affair.
+    pub(crate) fn is_degraded(&self) -> bool {
+        let mut words = self.record.degraded.iter().chain(self.notes.warnings());
+        words.any(|word| !word.starts_with("protocol: "))
+    }
+
     /// What was given up on the way.
     pub(crate) fn degraded(&mut self, why: Option<String>) {
         self.record.degraded.extend(why);
+    }
+
+    fn write_notes(&mut self) {
+        let (trace, warnings, content) = std::mem::take(&mut self.notes).into_record();
+        self.record.traces.extend(trace.map(|trace| ("plugins".to_owned(), trace)));
+        self.record.degraded.extend(warnings);
+        self.record.content = content.or(self.record.content.take());
     }
 
     /// The whole record.
@@ -139,6 +159,7 @@ impl Draft {
         if let Some((budget, ended)) = self.budget.take() {
             self.record.traces.insert("budget".to_owned(), account(&budget, ledger, ended));
         }
+        self.write_notes();
         let attempts = ledger.attempts();
         let (usage, cost) = ledger.total();
         let record = &mut self.record;
@@ -234,6 +255,7 @@ fn call(attempt: &Attempt) -> CallRecord {
         status,
         usage: attempt.usage,
         cost_micro_usd: attempt.cost.0,
+        began_ms: millis(attempt.began),
         latency_ms: millis(attempt.latency),
         first_token_ms: attempt.first_output.map(millis),
         error,

@@ -9,12 +9,14 @@
 
 mod fault;
 mod origin;
+mod rollout;
 mod state;
 mod versions;
 mod watch;
 
 pub use fault::Refusal;
 pub use origin::{Bundles, Offer, Offered, Origin, Shelf};
+pub use rollout::{Candidates, Rollout, Source, Standing};
 pub use state::{Attempt, Basis, Cause, Report, State};
 pub use versions::{KEPT_VERSIONS, Version, Versions};
 pub use watch::{QUIET, Watching, watch};
@@ -45,6 +47,8 @@ pub struct Configuration {
     /// Where the sockets were opened: they stay there.
     sockets: Sockets,
     turn: Mutex<()>,
+    /// What candidates need, where this process tries any.
+    rollouts: Option<rollout::Rollouts>,
     state: tell::Sender<Arc<State>>,
 }
 
@@ -73,7 +77,7 @@ impl Configuration {
         }
         let sockets = Sockets::of(&mom.spec);
         let (state, _) = tell::channel(Arc::new(state));
-        Self { engine, origin, supply, versions, sockets, turn: Mutex::new(()), state }
+        Self { engine, origin, supply, versions, sockets, turn: Mutex::new(()), rollouts: None, state }
     }
 
     /// What is served, and what was refused last.
@@ -123,6 +127,9 @@ impl Configuration {
     /// The state, where the watch found nothing new: what is served, or what was refused already.
     fn seen(&self, digest: &Digest) -> Option<Arc<State>> {
         let state = self.state();
+        if self.is_promoted_beside(digest) {
+            return Some(state);
+        }
         let of_file = matches!(state.last.cause, Cause::Watch | Cause::Signal);
         let refused = of_file && state.last.refused.is_some();
         if state.digest == *digest {
@@ -243,22 +250,25 @@ impl Configuration {
 
     /// Everything that is offered, checked whole and made ready.
     async fn ready(&self, offer: Offer) -> Result<Ready, Refusal> {
-        let first = self.one_ready(offer.first).await?;
-        let mut others = Vec::with_capacity(offer.others.len());
-        for other in offer.others {
-            others.push(self.one_ready(other).await?);
-        }
-        Ok(Ready { first, others })
+        self.ready_for(offer, false).await
     }
 
-    async fn one_ready(&self, offered: Offered) -> Result<Mom, Refusal> {
-        prepare(&self.engine, &*self.supply, offered).await
+    /// As [`ready`](Self::ready); `apart` where it must not touch what is served.
+    async fn ready_for(&self, offer: Offer, apart: bool) -> Result<Ready, Refusal> {
+        let one = |offered| prepare_for(&self.engine, &*self.supply, offered, apart);
+        let first = one(offer.first).await?;
+        let mut others = Vec::with_capacity(offer.others.len());
+        for other in offer.others {
+            others.push(one(other).await?);
+        }
+        Ok(Ready { first, others })
     }
 
     async fn serve(&self, ready: Ready, text: String, cause: Cause) -> Arc<State> {
         let Ready { first: mom, others } = ready;
         let digest = mom.spec.digest.clone();
         let waiting = self.sockets.waiting(&mom.spec);
+        self.rollout_is_over();
         let generation = self.engine.swap_all(mom, others);
         tracing::info!(generation, %digest, cause = cause.as_str(), "a configuration is served");
         for path in &waiting {
@@ -306,6 +316,15 @@ struct Ready {
 /// # Errors
 /// [`Refusal::Rejected`], [`Refusal::Unready`].
 pub async fn prepare(engine: &Engine, supply: &dyn Supply, offered: Offered) -> Result<Mom, Refusal> {
+    prepare_for(engine, supply, offered, false).await
+}
+
+async fn prepare_for(
+    engine: &Engine,
+    supply: &dyn Supply,
+    offered: Offered,
+    apart: bool,
+) -> Result<Mom, Refusal> {
     let checked = chorus_spec::read(&offered.text);
     let spec = checked.spec.ok_or(Refusal::Rejected(checked.diagnostics))?;
     let mut options = supply.supply(&spec).await.map_err(Refusal::Unready)?;
@@ -313,7 +332,8 @@ pub async fn prepare(engine: &Engine, supply: &dyn Supply, offered: Offered) -> 
         options.folders.config = offered.folder;
     }
     let engine = engine.clone();
-    let prepared = tokio::task::spawn_blocking(move || engine.prepare(spec, options)).await;
+    let prepare = if apart { Engine::prepare_apart } else { Engine::prepare };
+    let prepared = tokio::task::spawn_blocking(move || prepare(&engine, spec, options)).await;
     let prepared = prepared.map_err(|_| failed_badly())?;
     prepared.map(|mom| mom.named(offered.artifact)).map_err(|fault| Refusal::Unready(fault.to_string()))
 }

@@ -33,6 +33,30 @@ pub struct Inbound {
     pub session: SessionWords,
     /// Whether the requester can call the one model itself, and takes [`Part::Forward`].
     pub forwards: bool,
+    /// The headers by which the client steers plugins.
+    pub controls: Controls,
+}
+
+/// Headers by which a client steers plugins: names in lower case, and their values.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Controls(Vec<(String, String)>);
+
+impl Controls {
+    /// Of these headers.
+    pub fn of(headers: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self(headers.into_iter().collect())
+    }
+
+    /// All of them, in their order.
+    pub(crate) fn all(&self) -> &[(String, String)] {
+        &self.0
+    }
+
+    /// The first value of that header, its name in lower case.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(have, _)| have == name).map(|(_, value)| value.as_str())
+    }
 }
 
 impl Inbound {
@@ -47,6 +71,7 @@ impl Inbound {
             lost: Vec::new(),
             session: SessionWords::default(),
             forwards: false,
+            controls: Controls::default(),
         }
     }
 }
@@ -162,6 +187,10 @@ pub enum Path {
     Looper,
     /// No model at all.
     FastResponse,
+    /// No model: the answer to an earlier request.
+    Cache,
+    /// A model that draws.
+    ImageGeneration,
 }
 
 impl Path {
@@ -173,7 +202,14 @@ impl Path {
             Self::Selected => "upstream",
             Self::Looper => "looper",
             Self::FastResponse => "fast_response",
+            Self::Cache => "cache",
+            Self::ImageGeneration => "image_generation",
         }
+    }
+
+    /// The path of an answer that a plugin of that type gave.
+    pub(crate) fn given_by(plugin: &str) -> Self {
+        if plugin == "image_gen" { Self::ImageGeneration } else { Self::Cache }
     }
 }
 
@@ -219,6 +255,10 @@ pub struct AnswerHead {
     pub latency_ms: u64,
     /// The sum over all calls.
     pub usage: Usage,
+    /// Headers that plugins add, in lower case.
+    pub headers: Vec<(&'static str, String)>,
+    /// Words of plugins for `x-vsr-response-warnings`.
+    pub warnings: Vec<String>,
 }
 
 /// What a looper is doing, for whoever watches.

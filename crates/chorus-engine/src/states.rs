@@ -55,7 +55,7 @@ fn opened(wanted: &FlowState, env: &Env) -> Result<Arc<dyn WorkflowStates>, Stat
     })
 }
 
-fn place(redis: &FlowRedis, env: &Env) -> Result<RedisPlace, StatesFault> {
+pub(crate) fn place(redis: &FlowRedis, env: &Env) -> Result<RedisPlace, StatesFault> {
     let password = redis.password.as_ref().map(|secret| env.reveal(secret)).transpose();
     Ok(RedisPlace {
         address: redis.address.clone(),

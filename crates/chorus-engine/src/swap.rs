@@ -5,6 +5,7 @@
 //!
 //! **Invariant:** a request sees one generation, from its first byte to its record.
 
+use crate::answer_cache::AnswerCache;
 use crate::artifact::Artifact;
 use crate::backends::Backends;
 use crate::classify::Classifiers;
@@ -13,23 +14,44 @@ use crate::meters::Meters;
 use crate::mom::Mom;
 use crate::options::{Options, StartFault};
 use crate::quota::{Counters, Quotas};
+use crate::rollout::{Stage, Trial};
 use crate::scorers::Scorers;
 use crate::selection::{self, Selection};
 use crate::served::ServedRecipe;
+use crate::shelf::Shelf;
 use crate::states::SharedStates;
+use crate::toolbox::Toolboxes;
 use crate::vocabulary;
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use chorus_signals::Equipment;
 use chorus_spec::Spec;
+use chorus_store::{Recall, RunStore};
 use chorus_upstream::{ClientOptions, Upstream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Semaphore;
 
-/// The one pointer to what is served.
+/// The one pointer to what is served, and those to what is tried beside it and what was served before.
 pub(crate) struct Serving {
     now: ArcSwap<Fleet>,
+    tried: ArcSwapOption<Tried>,
+    before: ArcSwapOption<Fleet>,
     generations: AtomicU64,
+}
+
+/// A candidate, and how it is tried.
+struct Tried {
+    fleet: Arc<Fleet>,
+    trial: Trial,
+}
+
+/// Who serves a request.
+pub(crate) struct Chosen {
+    pub(crate) mom: Arc<Mom>,
+    /// Whether that is the candidate.
+    pub(crate) is_tried: bool,
+    /// Who is shown a copy of it.
+    pub(crate) shadow: Option<Arc<Mom>>,
 }
 
 /// Everything that is served at once: the one that any name leads to, and others for names of their own.
@@ -46,13 +68,24 @@ impl Fleet {
         let knows = |it: &&Arc<Mom>| identify(&it.spec, name).is_ok();
         all().find(has).or_else(|| all().find(knows)).unwrap_or(&self.first)
     }
+
+    /// Whether anybody in it serves that name.
+    fn knows(&self, name: &str) -> bool {
+        identify(&self.of(name).spec, name).is_ok()
+    }
+
+    fn numbered(mut first: Mom, mut others: Vec<Mom>, generation: u64) -> Self {
+        first.generation = generation;
+        others.iter_mut().for_each(|it| it.generation = generation);
+        Self { first: Arc::new(first), others: others.into_iter().map(Arc::new).collect() }
+    }
 }
 
 impl Serving {
-    pub(crate) fn first(mut mom: Mom) -> Self {
-        mom.generation = 1;
-        let fleet = Fleet { first: Arc::new(mom), others: Vec::new() };
-        Self { now: ArcSwap::from_pointee(fleet), generations: AtomicU64::new(1) }
+    pub(crate) fn first(mom: Mom) -> Self {
+        let fleet = Fleet::numbered(mom, Vec::new(), 1);
+        let (tried, before) = (ArcSwapOption::empty(), ArcSwapOption::empty());
+        Self { now: ArcSwap::from_pointee(fleet), tried, before, generations: AtomicU64::new(1) }
     }
 
     /// The one that any name leads to.
@@ -81,13 +114,69 @@ impl Serving {
         self.now.store(Arc::new(Fleet { first: Arc::clone(&now.first), others }));
     }
 
-    pub(crate) fn swap(&self, mut next: Mom, mut others: Vec<Mom>) -> u64 {
-        let generation = self.generations.fetch_add(1, Ordering::Relaxed) + 1;
-        next.generation = generation;
-        others.iter_mut().for_each(|it| it.generation = generation);
-        let others = others.into_iter().map(Arc::new).collect();
-        self.now.store(Arc::new(Fleet { first: Arc::new(next), others }));
+    /// Serves these. What was promoted before is forgotten; what is tried beside it stays.
+    pub(crate) fn swap(&self, next: Mom, others: Vec<Mom>) -> u64 {
+        let generation = self.next_generation();
+        self.before.store(None);
+        self.now.store(Arc::new(Fleet::numbered(next, others, generation)));
         generation
+    }
+
+    /// Who serves the request of that name and conversation. A candidate serves names that what is served knows too, and
+    /// as a canary also those that it alone knows.
+    pub(crate) fn choose(&self, name: &str, key: impl FnOnce() -> String) -> Chosen {
+        let now = self.now.load();
+        let stable = || Chosen { mom: Arc::clone(now.of(name)), is_tried: false, shadow: None };
+        let tried = self.tried.load();
+        let Some(tried) = tried.as_ref().filter(|tried| tried.fleet.knows(name)) else { return stable() };
+        let is_known = now.knows(name);
+        let candidate = tried.fleet.of(name);
+        let takes = tried.trial.takes(&key(), candidate.spec.digest.as_str());
+        match tried.trial.stage {
+            Stage::Canary if takes || !is_known => {
+                Chosen { mom: Arc::clone(candidate), is_tried: true, shadow: None }
+            }
+            Stage::Shadow if takes && is_known => Chosen { shadow: Some(Arc::clone(candidate)), ..stable() },
+            _ => stable(),
+        }
+    }
+
+    /// Tries these beside what is served, in the place of what was tried before.
+    pub(crate) fn try_beside(&self, first: Mom, others: Vec<Mom>, trial: Trial) {
+        let fleet = Arc::new(Fleet::numbered(first, others, self.next_generation()));
+        self.tried.store(Some(Arc::new(Tried { fleet, trial })));
+    }
+
+    /// Tries the same candidate for another share of conversations; whether there is one at that stage.
+    pub(crate) fn retry(&self, trial: Trial) -> bool {
+        let tried = self.tried.load_full().filter(|tried| tried.trial.stage == trial.stage);
+        let fleet = tried.map(|tried| Arc::clone(&tried.fleet));
+        fleet.map(|fleet| self.tried.store(Some(Arc::new(Tried { fleet, trial })))).is_some()
+    }
+
+    /// Tries nothing any more.
+    pub(crate) fn end_trial(&self) {
+        self.tried.store(None);
+    }
+
+    /// Serves what is tried, by one store of a pointer, and keeps what was served; its generation.
+    pub(crate) fn promote(&self) -> Option<u64> {
+        let tried = self.tried.swap(None)?;
+        let before = self.now.swap(Arc::clone(&tried.fleet));
+        self.before.store(Some(before));
+        Some(tried.fleet.first.generation)
+    }
+
+    /// Serves what was served before the promotion, by one store of a pointer; its generation.
+    pub(crate) fn demote(&self) -> Option<u64> {
+        let before = self.before.swap(None)?;
+        let generation = before.first.generation;
+        self.now.store(before);
+        Some(generation)
+    }
+
+    fn next_generation(&self) -> u64 {
+        self.generations.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
 
@@ -97,28 +186,53 @@ pub(crate) struct Workshop {
     encoder_gate: Arc<Semaphore>,
     workflow_states: SharedStates,
     meters: Arc<Meters>,
+    answer_cache: Arc<AnswerCache>,
+    shelf: Shelf,
+    records: Option<Arc<dyn RunStore>>,
     counters: Counters,
     selection: selection::Shared,
 }
 
 impl Workshop {
-    pub(crate) fn open() -> Result<Self, StartFault> {
+    pub(crate) fn open(
+        records: Option<Arc<dyn RunStore>>,
+        recall: Option<Recall>,
+    ) -> Result<Self, StartFault> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let encoder_gate = Arc::new(Semaphore::new(cores));
+        let gate = Arc::new(Semaphore::new(cores));
+        Ok(Self::over(Upstream::new(&ClientOptions::default())?, gate, records, Shelf::over(recall)?))
+    }
+
+    /// A workshop for what must not touch what is served: its sessions, counters, statistics and waiting workflows are
+    /// its own, and so are memories and documents; the connections and the encoder's gate are shared.
+    pub(crate) fn apart(&self) -> Result<Self, StartFault> {
+        let (upstream, gate) = (self.upstream.clone(), Arc::clone(&self.encoder_gate));
+        Ok(Self::over(upstream, gate, None, Shelf::over(None)?))
+    }
+
+    fn over(
+        upstream: Upstream,
+        encoder_gate: Arc<Semaphore>,
+        records: Option<Arc<dyn RunStore>>,
+        shelf: Shelf,
+    ) -> Self {
         let selection = selection::Shared {
             board: Arc::default(),
             experience: Arc::default(),
             sessions: Arc::default(),
             gate: Arc::clone(&encoder_gate),
         };
-        Ok(Self {
-            upstream: Upstream::new(&ClientOptions::default())?,
+        Self {
+            upstream,
             encoder_gate,
             selection,
             workflow_states: SharedStates::default(),
             meters: Arc::default(),
+            answer_cache: Arc::default(),
+            shelf,
+            records,
             counters: Counters::default(),
-        })
+        }
     }
 
     /// A configuration made ready.
@@ -130,6 +244,7 @@ impl Workshop {
         let scorers = Scorers::read(&spec, &options.folders)?;
         let selection =
             Selection::prepare(&spec, options.encoder.clone(), &options.folders, self.selection.clone())?;
+        let toolboxes = Toolboxes::read(&spec, &options.folders);
         let equipment = Equipment { folders: options.folders, ..Equipment::of(options.encoder.clone()) };
         let mut recipes = Vec::with_capacity(spec.recipes.len());
         for recipe in &spec.recipes {
@@ -142,7 +257,7 @@ impl Workshop {
             .map_err(|fault| StartFault::Signals { recipe: "classifiers".to_owned(), fault })?;
         let backends = Backends::new(&spec, self.upstream.clone(), options.local, options.env.clone());
         let workflow_states = self.workflow_states.of(&spec.global.flow_state, &options.env)?;
-        let quotas = Quotas::new(&spec.global.rate_limits, self.counters.clone());
+        let quotas = Quotas::of(&spec.global, self.counters.clone(), &options.env)?;
         Ok(Mom {
             spec,
             recipes,
@@ -155,6 +270,10 @@ impl Workshop {
             scorers,
             quotas,
             meters: Arc::clone(&self.meters),
+            answer_cache: Arc::clone(&self.answer_cache),
+            shelf: self.shelf.clone(),
+            toolboxes,
+            records: self.records.clone(),
             artifact: Artifact::default(),
             generation: 0,
         })

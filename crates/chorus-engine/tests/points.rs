@@ -33,6 +33,7 @@ fn options(up: &ScriptedUpstream) -> Options {
         local: None,
         records: None,
         limits: Limits::default(),
+        recall: None,
         folders: chorus_engine::Folders::default(),
     }
 }

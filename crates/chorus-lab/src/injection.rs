@@ -156,7 +156,8 @@ scale for thresholds, not an honest probability of an attack in anyone's traffic
 What was seen before: the kinds of harmless texts that are learnt were chosen while looking at total figures of the \
 measured sets a few times, and the share was lowered from 95% by a fifth of a point after such a look; a few texts of NotInject \
 and BIPIA were read before our own were written, and what resembled them was taken out again, but for one rule about code \
-snippets in foreign text.";
+snippets in foreign text. The set `own, engineering` was written after two harmless requests of engineers, of a conformance \
+suite, were found to score above 0.9; it holds no sentence of that suite, and nothing was chosen by it.";
 
 fn card_text(encoded: &Encoded, head: &MixedHead, scales: [Scale; 2], report: &InjectionReport) -> String {
     let count = |attack: bool| encoded.lessons.iter().filter(|lesson| lesson.attack == attack).count();

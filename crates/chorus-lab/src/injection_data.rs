@@ -38,6 +38,7 @@ const OWN: [(&str, &str); 4] = [
     ("injection_attacks.tsv", include_str!("../data/injection_attacks.tsv")),
 ];
 const OWN_EVAL: &str = include_str!("../data/injection_eval.tsv");
+const OWN_ENGINEERING: &str = include_str!("../data/injection_engineering_eval.tsv");
 const EVERYDAY: &str = include_str!("../data/everyday_train.tsv");
 
 /// A text that is learnt.
@@ -138,8 +139,12 @@ pub(crate) fn probes(data: &Path) -> Result<Vec<ProbeSet>, LabFault> {
     let long = long(data, &attacks)?;
     let xstest = csv_rows::<XsRow>(&data.join("safety/xstest.csv"))?;
     let safe = xstest.into_iter().filter(|row| row.label == "safe").map(|row| probe(row.prompt, false, ""));
-    let eval = phrases::lines("injection_eval.tsv", OWN_EVAL)?;
-    let eval = eval.into_iter().map(|line| probe(line.text, line.label == "attack", line.language));
+    let eval = |name, content| -> Result<Vec<Probe>, LabFault> {
+        let lines = phrases::lines(name, content)?.into_iter();
+        Ok(lines.map(|line| probe(line.text, line.label == "attack", line.language)).collect())
+    };
+    let (everyday, engineering) =
+        (eval("injection_eval.tsv", OWN_EVAL)?, eval("injection_engineering_eval.tsv", OWN_ENGINEERING)?);
     let held_out = |texts: Vec<String>| -> Vec<Probe> {
         let texts = texts.into_iter().filter(|text| side(text) == Side::HeldOut);
         texts.map(|text| probe(text, true, "")).collect()
@@ -149,7 +154,8 @@ pub(crate) fn probes(data: &Path) -> Result<Vec<ProbeSet>, LabFault> {
         ProbeSet { name: "NotInject one", probes: not_inject(data, "one")? },
         ProbeSet { name: "NotInject two", probes: not_inject(data, "two")? },
         ProbeSet { name: "XSTest safe", probes: safe.collect() },
-        ProbeSet { name: "own, by language", probes: eval.collect() },
+        ProbeSet { name: "own, by language", probes: everyday },
+        ProbeSet { name: "own, engineering", probes: engineering },
         ProbeSet { name: "multilingual, held-out fifth", probes: held_out(multilingual(data)?) },
         ProbeSet { name: "in the wild, held-out fifth", probes: held_out(wild(data)?) },
         ProbeSet { name: "BIPIA code, as tool output", probes: bipia(data)? },
@@ -356,7 +362,7 @@ mod tests {
             own(name, content, &mut found).unwrap();
         }
         let learnt: BTreeSet<String> = found.iter().map(|lesson| bare(&lesson.text)).collect();
-        for line in phrases::lines("", OWN_EVAL).unwrap() {
+        for line in [OWN_EVAL, OWN_ENGINEERING].iter().flat_map(|text| phrases::lines("", text).unwrap()) {
             assert!(!learnt.contains(&bare(&line.text)), "{}", line.text);
         }
     }

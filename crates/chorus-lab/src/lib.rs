@@ -3,6 +3,8 @@
 //! It knows datasets, regression and metrics; it knows no request and no server. Invariant: the same data and the
 //! same encoder give the same head, byte by byte.
 
+mod cache_eval;
+mod cache_pairs;
 mod calibrate;
 mod card;
 mod complexity;
@@ -13,6 +15,8 @@ mod example;
 mod fact_check;
 mod fault;
 mod feedback;
+pub mod floor;
+mod halu;
 mod injection;
 mod injection_data;
 mod injection_eval;
@@ -30,9 +34,13 @@ mod select;
 mod task;
 mod train;
 
+pub use cache_eval::{CacheReport, CacheRow, EvalCache};
+pub use cache_pairs::Relation;
 pub use calibrate::{Calibrate, CalibrationReport};
 pub use embeddings::CachedEncoder;
 pub use fault::LabFault;
+pub use floor::{CalibrateFloor, Floor};
+pub use halu::{HaluReport, measure as measure_halu};
 pub use injection::TrainInjection;
 pub use injection_eval::{EvalInjection, InjectionReport};
 pub use metrics::{Metrics, Reported, auroc};

@@ -19,8 +19,23 @@ use oci_client::client::{Client, ClientConfig, ClientProtocol};
 use oci_client::secrets::RegistryAuth;
 use std::time::Duration;
 
-/// How long a registry may be silent.
-const SILENCE: Duration = Duration::from_secs(30);
+/// How long a registry may be silent unless told otherwise.
+pub const SILENCE: Duration = Duration::from_secs(30);
+
+/// How a registry is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reach {
+    /// Whether one that is not on loopback is spoken to without TLS.
+    pub plain: bool,
+    /// How long it may be silent.
+    pub silence: Duration,
+}
+
+impl Default for Reach {
+    fn default() -> Self {
+        Self { plain: false, silence: SILENCE }
+    }
+}
 
 /// A way into registries.
 pub struct Registry {
@@ -44,22 +59,21 @@ impl std::fmt::Debug for Credential {
 }
 
 impl Registry {
-    /// A way in, as nobody or with a credential. A registry on loopback is spoken to without TLS, and so are the hosts of
-    /// `plain` (`HOST:PORT`).
+    /// A way in, as nobody or with a credential. A registry on loopback is spoken to without TLS.
     #[must_use]
-    pub fn open(credential: Option<Credential>, name: &Name, plain: bool) -> Self {
+    pub fn open(credential: Option<Credential>, name: &Name, reach: Reach) -> Self {
         // The client wants a provider for the process; whoever was first is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let host = name.host().to_owned();
-        let protocol = if plain || name.is_loopback() {
+        let protocol = if reach.plain || name.is_loopback() {
             ClientProtocol::HttpsExcept(vec![host])
         } else {
             ClientProtocol::Https
         };
         let config = ClientConfig {
             protocol,
-            read_timeout: Some(SILENCE),
-            connect_timeout: Some(SILENCE),
+            read_timeout: Some(reach.silence),
+            connect_timeout: Some(reach.silence),
             ..ClientConfig::default()
         };
         let auth = credential.map_or(RegistryAuth::Anonymous, |it| RegistryAuth::Basic(it.user, it.password));

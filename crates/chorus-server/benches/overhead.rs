@@ -28,35 +28,7 @@ const WARM_UP: usize = 100;
 const RUNS: usize = 1500;
 
 /// Heuristics only; the last decision wins after all others were looked at.
-const HEURISTICS: &str = r#"
-version: v0.3
-providers:
-  models: [{ name: small, backend_refs: [{ name: main, base_url: "${UP}" }] }]
-routing:
-  modelCards: [{ name: small, context_window_size: 32768 }]
-  signals:
-    keywords:
-      - { name: urgent, keywords: [urgent, immediately, asap] }
-      - { name: ticket, method: regex, keywords: ["TKT-[0-9]{4}", "INC[0-9]+"] }
-      - { name: refund, method: bm25, bm25_threshold: 0.2, keywords: [refund, money back] }
-      - { name: code, keywords: [function, compile, stack trace] }
-    context: [{ name: long, min_tokens: 8K, max_tokens: 1M }]
-    language: [{ name: de }]
-    structure:
-      - name: questions
-        feature: { type: count, source: { type: regex, pattern: "[?？]" } }
-        predicate: { gte: 4 }
-    conversation:
-      - name: turns
-        feature: { type: count, source: { type: message, role: user } }
-        predicate: { gt: 4 }
-  decisions:
-    - { name: support, priority: 90, rules: { operator: AND, conditions: [{ type: keyword, name: urgent }, { type: keyword, name: ticket }] }, modelRefs: [{ model: small }] }
-    - { name: money, priority: 80, rules: { operator: OR, conditions: [{ type: keyword, name: refund }, { type: language, name: de }] }, modelRefs: [{ model: small }] }
-    - { name: long, priority: 70, rules: { operator: OR, conditions: [{ type: context, name: long }, { type: conversation, name: turns }, { type: structure, name: questions }] }, modelRefs: [{ model: small }] }
-    - { name: coding, priority: 60, rules: { type: keyword, name: code }, modelRefs: [{ model: small }] }
-    - { name: rest, priority: 10, modelRefs: [{ model: small }] }
-"#;
+const HEURISTICS: &str = include_str!("heuristics.yaml");
 
 /// The winner depends on a domain and on complexity: one shared pass of the encoder.
 const LEARNED: &str = r#"

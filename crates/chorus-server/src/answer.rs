@@ -38,8 +38,11 @@ pub(crate) fn inbound(
     let budget = wishes::budget(headers)?;
     let progress = request.stream() && wishes::is_true(headers, "x-vsr-progress");
     let caller = caller::of(door, headers);
-    let session = wishes::session(&door.engine.serving().spec.global.sessions, headers);
-    Ok(Inbound { request, progress, budget, caller, lost: losses.words().to_vec(), session, forwards: false })
+    let serving = door.engine.serving();
+    let session = wishes::session(&serving.spec.global.sessions, headers);
+    let controls = wishes::controls(&serving.spec, headers);
+    let lost = losses.words().to_vec();
+    Ok(Inbound { request, progress, budget, caller, lost, session, forwards: false, controls })
 }
 
 /// The response to a request in canonical form; `protocol` makes the words for its run.

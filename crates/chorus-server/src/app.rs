@@ -1,13 +1,14 @@
 //! Which path leads to which handler, on each plane.
 
 use crate::door::Door;
-use crate::{chat, embeddings, guard, health, manage, messages, models, reply, responses};
+use crate::traces::Parent;
+use crate::{chat, embeddings, guard, health, manage, messages, models, recall, reply, responses};
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
-use http::{HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use std::time::Instant;
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -20,7 +21,8 @@ pub(crate) fn data(door: Door) -> Router {
         .route("/v1/embeddings", post(embeddings::create))
         .merge(responses::routes(&door))
         .route("/v1/models", get(models::list))
-        .route("/v1/models/{*id}", get(models::one));
+        .route("/v1/models/{*id}", get(models::one))
+        .merge(recall::routes());
     let guarded = routes.layer(from_fn_with_state(door.clone(), guard::data));
     finished(guarded, door, "data")
 }
@@ -57,6 +59,11 @@ fn finished(routes: Router<Door>, door: Door, plane: &'static str) -> Router {
         .with_state(door)
 }
 
+/// The span that a request comes from, where it says.
+fn parent(headers: &HeaderMap) -> Option<Parent> {
+    headers.get("traceparent").and_then(|value| Parent::read(value.to_str().ok()?))
+}
+
 /// Whose answers are logged and counted.
 #[derive(Clone)]
 struct Plane {
@@ -70,8 +77,14 @@ async fn access_log(State(plane): State<Plane>, request: Request, next: Next) ->
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let given = request.headers().get("x-request-id").cloned();
+    let parent = plane.door.traces().and_then(|_| parent(request.headers()));
     let mut response = messages::shaped(&path, next.run(request).await).await;
     let headers = response.headers_mut();
+    if let (Some(traces), Some(parent)) = (plane.door.traces(), parent)
+        && let Some(run) = headers.get("x-vsr-replay-id").and_then(|run| run.to_str().ok())
+    {
+        traces.join(run, parent);
+    }
     if let Some(id) = given {
         headers.insert("x-request-id", id);
     } else if !headers.contains_key("x-request-id") {

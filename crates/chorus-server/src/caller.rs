@@ -9,10 +9,11 @@ use chorus_spec::Identity;
 use http::HeaderMap;
 use std::sync::Arc;
 
-/// The caller whose key a request has, else the one that a trusted proxy names.
+/// The caller whom a request's key or token names, else the one that a trusted proxy names. Where no guard stands before
+/// (Envoy's door), it is the key alone.
 pub(crate) fn of(door: &Door, headers: &HeaderMap) -> Option<Arc<Caller>> {
-    let by_key = guard::of_key(door, headers).map(Arc::new);
-    by_key.or_else(|| caller(&door.engine.serving().spec.global.identity, headers))
+    let named = guard::caller().or_else(|| guard::of_key(door, headers).map(Arc::new));
+    named.or_else(|| caller(&door.engine.serving().spec.global.identity, headers))
 }
 
 /// The caller that a trusted proxy's headers name; nobody where no proxy is trusted.

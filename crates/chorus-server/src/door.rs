@@ -1,10 +1,13 @@
 //! What every handler is given: the engine, the limits of the door, and whether the process is ready or stopping.
 
 use crate::kept::Keeper;
+use crate::token::Tokens;
+use crate::traces::Traces;
 use chorus_engine::{Configuration, Engine};
 use chorus_store::KeyStore;
 use chorus_store::ResponseStore;
 use chorus_wire::RequestLimits;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -35,9 +38,13 @@ impl Default for DoorLimits {
     }
 }
 
-/// The engine behind its doors.
+/// The engine behind its doors. Cloning shares it: every layer of a plane holds one, and a request passes many.
 #[derive(Clone)]
-pub struct Door {
+pub struct Door(Arc<Behind>);
+
+/// What is behind a door.
+#[derive(Clone)]
+pub struct Behind {
     /// Who answers.
     pub engine: Engine,
     /// The door's bounds.
@@ -48,51 +55,83 @@ pub struct Door {
     /// The API keys that mark requests; without them none does.
     pub keys: Option<KeyStore>,
     requires_keys: bool,
+    tokens: Option<Tokens>,
+    traces: Option<Traces>,
     ready: Arc<AtomicBool>,
     expired: CancellationToken,
+}
+
+impl Deref for Door {
+    type Target = Behind;
+
+    fn deref(&self) -> &Behind {
+        &self.0
+    }
 }
 
 impl Door {
     /// A door that is not ready yet.
     #[must_use]
     pub fn new(engine: Engine, limits: DoorLimits) -> Self {
-        Self {
+        Self(Arc::new(Behind {
             engine,
             limits,
             configuration: None,
             keys: None,
             requires_keys: false,
+            traces: None,
+            tokens: Tokens::new()
+                .inspect_err(|fault| tracing::error!(%fault, "no token can be checked"))
+                .ok(),
             responses: Keeper::default(),
             ready: Arc::new(AtomicBool::new(false)),
             expired: CancellationToken::new(),
-        }
+        }))
+    }
+
+    /// Before it is shared there is one, so that nothing is copied.
+    fn with(mut self, change: impl FnOnce(&mut Behind)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
     }
 
     /// The same door, with the configuration to manage.
     #[must_use]
-    pub fn managing(mut self, configuration: Arc<Configuration>) -> Self {
-        self.configuration = Some(configuration);
-        self
+    pub fn managing(self, configuration: Arc<Configuration>) -> Self {
+        self.with(|it| it.configuration = Some(configuration))
     }
 
     /// The same door, with a store for responses that outlives the process.
     #[must_use]
-    pub fn keeping(mut self, responses: Arc<dyn ResponseStore>) -> Self {
-        self.responses = Keeper::over(responses);
-        self
+    pub fn keeping(self, responses: Arc<dyn ResponseStore>) -> Self {
+        self.with(|it| it.responses = Keeper::over(responses))
     }
 
     /// The same door, with the API keys that mark requests, and whether every request needs one.
     #[must_use]
-    pub fn keyed(mut self, keys: KeyStore, required: bool) -> Self {
-        self.keys = Some(keys);
-        self.requires_keys = required;
-        self
+    pub fn keyed(self, keys: KeyStore, required: bool) -> Self {
+        self.with(|it| (it.keys, it.requires_keys) = (Some(keys), required))
     }
 
     /// Whether the data plane answers nobody without a key.
     pub(crate) fn requires_keys(&self) -> bool {
         self.requires_keys
+    }
+
+    /// The same door, whose requests join the traces of those who make them.
+    #[must_use]
+    pub fn traced(self, traces: Option<Traces>) -> Self {
+        self.with(|it| it.traces = traces)
+    }
+
+    /// Where traces go, where they go anywhere.
+    pub(crate) fn traces(&self) -> Option<&Traces> {
+        self.traces.as_ref()
+    }
+
+    /// What checks tokens; without it none opens anything.
+    pub(crate) fn tokens(&self) -> Option<&Tokens> {
+        self.tokens.as_ref()
     }
 
     /// Says whether requests can be served.

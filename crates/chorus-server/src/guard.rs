@@ -1,12 +1,13 @@
-//! Who may come in: API keys at the data plane, roles at the management plane.
+//! Who may come in: API keys and tokens at the data plane, roles at the management plane.
 //!
 //! It knows keys and permissions, not what is asked. **Invariant:** with keys required nothing but `/health` and `/ready`
-//! (which stand outside) is answered without one; with roles, no endpoint of the management plane is answered without a token whose role has
+//! (which stand outside) is answered without a key or a token; a token that cannot be checked is refused, required or not; with roles, no endpoint of the management plane is answered without a token whose role has
 //! its permission. Refusals say neither whether a key exists nor what it might open.
 
 use crate::door::Door;
 use crate::manage;
 use crate::reply;
+use crate::token::{self, TokenFault};
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -15,16 +16,53 @@ use chorus_spec::ManagementAuth;
 use http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use sha2::{Digest, Sha256};
+use std::sync::Arc;
 
 /// Headers that clients put a key in: OpenAI's, Anthropic's and Azure's.
 const KEY_HEADERS: [&str; 2] = ["x-api-key", "api-key"];
 
-/// Lets in whoever has a key, where keys are required.
+tokio::task_local! {
+    /// Whom this request's key or token names. It goes with the request's task, because every handler of every door would
+    /// have to hand it on otherwise, and none could be trusted not to forget.
+    static NAMED: Option<Arc<Caller>>;
+}
+
+/// Lets in whoever has a key or a token, where one is required; a token that is wrong never passes.
 pub(crate) async fn data(State(door): State<Door>, request: Request, next: Next) -> Response {
-    if door.requires_keys() && of_key(&door, request.headers()).is_none() {
+    let named = match named(&door, request.headers()).await {
+        Ok(named) => named,
+        Err(refusal) => return refusal,
+    };
+    if door.requires_keys() && named.is_none() {
         return refused("the request has no API key that this server knows");
     }
-    next.run(request).await
+    NAMED.scope(named, next.run(request)).await
+}
+
+/// The caller whom the guard has named for the request that is being answered.
+pub(crate) fn caller() -> Option<Arc<Caller>> {
+    NAMED.try_with(Clone::clone).ok().flatten()
+}
+
+async fn named(door: &Door, headers: &HeaderMap) -> Result<Option<Arc<Caller>>, Response> {
+    if let Some(caller) = of_key(door, headers) {
+        return Ok(Some(Arc::new(caller)));
+    }
+    let serving = door.engine.serving();
+    let issuers = &serving.spec.global.token_issuers;
+    let Some(token) = bearer(headers).filter(|text| !issuers.is_empty() && token::is_token(text)) else {
+        return Ok(None);
+    };
+    let checked = match door.tokens() {
+        Some(tokens) => tokens.caller(issuers, token).await,
+        None => Err(TokenFault::Unavailable),
+    };
+    checked.map(|caller| Some(Arc::new(caller))).map_err(|fault| match fault {
+        TokenFault::Unavailable => {
+            reply::refusal(StatusCode::SERVICE_UNAVAILABLE, "identity_unavailable", &fault.to_string())
+        }
+        _ => challenged("invalid_token", &fault.to_string()),
+    })
 }
 
 /// The caller whose key is in the headers.
@@ -46,7 +84,11 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 fn refused(why: &str) -> Response {
-    let mut response = reply::refusal(StatusCode::UNAUTHORIZED, "invalid_api_key", why);
+    challenged("invalid_api_key", why)
+}
+
+fn challenged(code: &str, why: &str) -> Response {
+    let mut response = reply::refusal(StatusCode::UNAUTHORIZED, code, why);
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
 }

@@ -99,6 +99,14 @@ impl Headers {
         if !head.selected_model.is_empty() {
             self.selected(&head.selected_model);
         }
+        for (name, value) in &head.headers {
+            self.put(name, value);
+        }
+        if !head.warnings.is_empty() {
+            let earlier = route.map(|route| route.warnings.as_slice()).unwrap_or_default();
+            let all: Vec<&str> = earlier.iter().chain(&head.warnings).map(String::as_str).collect();
+            self.put("x-vsr-response-warnings", &all.join(","));
+        }
         let Some(route) = route.filter(|r| r.path == Path::Looper) else {
             return;
         };

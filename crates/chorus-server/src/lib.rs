@@ -25,12 +25,16 @@ mod manage;
 mod messages;
 mod models;
 mod protocol;
+mod recall;
 mod reply;
 mod responses;
 mod serve;
 mod sse;
 pub mod status;
+mod token;
+mod traces;
 mod wishes;
 
 pub use door::{Door, DoorLimits};
 pub use serve::{Bound, Planes, serve};
+pub use traces::Traces;

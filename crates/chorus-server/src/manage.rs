@@ -3,6 +3,7 @@
 //! Handlers, the catalog, the OpenAPI description and the manual come from the same rows. It stays on loopback, which is
 //! all that protects it. Source: contract §4.2.
 
+mod cache;
 mod classify;
 mod classify_batch;
 mod config;
@@ -14,7 +15,10 @@ mod metrics;
 mod openapi;
 mod outcomes;
 mod parts;
+mod recall;
 mod refusal;
+mod replay;
+mod rollout;
 mod vectors;
 mod words;
 
@@ -36,7 +40,11 @@ fn all() -> Vec<Route> {
     all.extend(info::routes());
     all.extend(config::routes());
     all.extend(parts::routes());
+    all.extend(rollout::routes());
     all.extend(metrics::routes());
+    all.extend(recall::routes());
+    all.extend(cache::routes());
+    all.extend(replay::routes());
     all.extend(outcomes::routes());
     all
 }

@@ -3,8 +3,8 @@
 //! **Invariant:** a budget that cannot be read is refused; a bound that a client believes in is never dropped silently.
 
 use chorus_engine::budget::parse;
-use chorus_engine::{Code, Fault, SessionWords};
-use chorus_spec::{BudgetSettings, SessionSettings};
+use chorus_engine::{Code, Controls, Fault, SessionWords};
+use chorus_spec::{BudgetSettings, SessionSettings, Spec};
 use http::HeaderMap;
 
 /// The header that bounds what a request may spend.
@@ -38,6 +38,16 @@ pub(crate) fn session(settings: &SessionSettings, headers: &HeaderMap) -> Sessio
         session: word(&settings.session_header).or_else(|| word(AGENT_SESSION)),
         conversation: word(&settings.conversation_header),
     }
+}
+
+/// The headers by which a request steers plugins; of several of one name the first.
+pub(crate) fn controls(spec: &Spec, headers: &HeaderMap) -> Controls {
+    let names = spec.control_headers();
+    let value = |name: String| {
+        let value = headers.get(&name)?.to_str().ok()?.trim().to_owned();
+        Some((name, value))
+    };
+    Controls::of(names.into_iter().filter_map(value))
 }
 
 /// Whether a header says `true`.

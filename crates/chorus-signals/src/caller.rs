@@ -20,6 +20,8 @@ pub enum Voucher {
     TrustedProxy,
     /// An API key that this process checked.
     ApiKey,
+    /// A token of an issuer that the configuration names, which this process checked.
+    Token,
 }
 
 impl Caller {

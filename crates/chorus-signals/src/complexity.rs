@@ -6,12 +6,11 @@
 //! *Fails when:* no encoder is loaded or it fails; hard questions are written in easy words, or not in English.
 //! *Source:* contract §1.4 (`complexity`); cases D13, D14.
 //!
-//! Margin = score(hard) − score(easy), both as in `embedding`, plus the rule's own threshold times the head's prior
-//! P(hard) − P(easy): the prior tips a margin that is near an edge, and can never carry a neutral one over it. Where the
-//! head finds the text likelier hard than easy, the margin is not below minus the threshold: few examples are near to
-//! an expert's question, so the lowest tier needs both to agree (D13). A rule without examples has the prior alone for
-//! its margin. Above the threshold `name:hard`, below minus the threshold
-//! `name:easy`, else `name:medium`; an empty text is medium. Confidence is the logistic of four times the distance to the
+//! Margin = score(hard) − score(easy), both as in `embedding`: the contract's formula, with one floor of ours. Where the
+//! head finds the text likelier hard than easy (its prior P(hard) − P(easy) is above 0), the margin is not below minus the
+//! threshold: few examples are near to an expert's question, so the lowest tier needs both to agree (D13). A rule without
+//! examples has the prior alone for its margin. Above the threshold `name:hard`, below minus the threshold `name:easy`,
+//! else `name:medium`; an empty text is medium. Confidence is the logistic of four times the distance to the
 //! label's edge. The composer is the policy's. **Invariant:** exactly one of the three labels matches, or all are
 //! absent; raw is the margin.
 
@@ -105,9 +104,9 @@ impl Complexity {
             }
             (None, None, Some(prior)) => Ok(prior),
             (hard, easy, prior) => {
-                let (prior, edge) = (prior.unwrap_or_default(), self.signal.threshold.abs());
-                let margin = hard.unwrap_or_default() - easy.unwrap_or_default() + edge * prior;
-                Ok(if prior > 0.0 { margin.max(-edge) } else { margin })
+                let margin = hard.unwrap_or_default() - easy.unwrap_or_default();
+                let is_likely_hard = prior.is_some_and(|prior| prior > 0.0);
+                Ok(if is_likely_hard { margin.max(-self.signal.threshold.abs()) } else { margin })
             }
         }
     }

@@ -21,6 +21,7 @@ use crate::text::excerpts;
 use chorus_policy::{AbsentReason, Evidence, Observation};
 use chorus_spec::{Family, Recipe, SignalKey, SignalKind};
 use std::borrow::Cow;
+use std::sync::LazyLock;
 use whatlang::{Detector, Lang};
 
 /// The row of the table.
@@ -56,6 +57,14 @@ const ENGLISH: [&str; 24] = [
 struct Detected {
     code: &'static str,
     confidence: f64,
+}
+
+/// The language of a text as an ISO 639-1 code, apart from any rule; `None` where there is nothing to detect. Of a text of a
+/// few words it may be wrong.
+#[must_use]
+pub fn language_of(text: &str) -> Option<&'static str> {
+    static DETECTOR: LazyLock<Languages> = LazyLock::new(|| Languages::prepare(&Recipe::default()));
+    Some(DETECTOR.detect(text)).filter(|found| found.confidence >= DISPUTED).map(|found| found.code)
 }
 
 /// All language rules of a recipe.

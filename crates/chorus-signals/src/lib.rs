@@ -58,6 +58,7 @@ pub use equipment::{Equipment, Heads, Vocabulary};
 pub use extractor::{Extractor, Timing};
 pub use fault::{PrepareFault, Problem};
 pub use knowledge::{Folders, KnowledgeUse};
+pub use language::language_of;
 pub use pass::{Encoded, PASS_BYTES, SharedPass};
 pub use subject::Subject;
 

@@ -65,6 +65,13 @@ impl SharedPass {
         encoded
     }
 
+    /// The vectors of a text that has been read.
+    #[must_use]
+    pub fn known(&self, text: &str) -> Option<Arc<Encoded>> {
+        let (_, known) = self.texts.iter().find(|(known, _)| known == text)?;
+        known.as_ref().ok().cloned()
+    }
+
     /// How many texts the encoder really read.
     #[must_use]
     pub fn runs(&self) -> usize {
@@ -104,6 +111,7 @@ mod tests {
         let mut pass = SharedPass::new();
         let first = pass.encode(&WordBag, "one two three").unwrap();
         assert_eq!(first, pass.encode(&WordBag, "one two three").unwrap());
+        assert_eq!((pass.known("one two three"), pass.known("one")), (Some(first.clone()), None));
         assert_eq!(pass.runs(), 1);
         pass.encode(&WordBag, "another").unwrap();
         assert_eq!(pass.runs(), 2);

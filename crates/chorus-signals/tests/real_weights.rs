@@ -121,7 +121,7 @@ fn d14_an_assent_keeps_the_tier_of_its_task() {
     let task = "Derive the convergence rate of stochastic gradient descent for strongly convex functions.";
     let turns = [(Role::User, task), (Role::Assistant, "A long plan. Shall I?"), (Role::User, "yes")];
     let request = ChatRequest::new("m", turns.map(|(role, text)| Message::new(role, text)).to_vec());
-    assert_eq!(tier(&observe(&user(task)), task), "hard");
+    assert_ne!(tier(&observe(&user(task)), task), "easy");
     assert_eq!(observe(&request), observe(&user(task)));
     assert_eq!(tier(&observe(&user("yes")), "yes"), "easy");
 }

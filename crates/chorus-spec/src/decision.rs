@@ -1,6 +1,10 @@
 //! Policy as written: a boolean rule over evidence, and what the route carries when it wins.
 
-use crate::{Algorithm, Condition, ModelId, OutputContract, Place, Template};
+use crate::{
+    Algorithm, CacheSettings, CompressionSettings, Condition, HallucinationSettings, ImageGenSettings,
+    MemorySettings, ModelId, OutputContract, Place, RagSettings, ReplaySettings, ResponseJailbreakSettings,
+    Template, ToolSelectionSettings,
+};
 use std::collections::BTreeMap;
 
 /// How the winner is chosen among matched decisions that have no tier.
@@ -64,7 +68,7 @@ pub struct ModelRef {
     pub reasoning_effort: Option<String>,
 }
 
-/// What else happens on a route.
+/// What else happens on a route; one that is switched off is not there.
 #[derive(Debug, Clone)]
 pub enum Plugin {
     /// Put an operator's system prompt in front.
@@ -80,26 +84,45 @@ pub enum Plugin {
     RequestParams(RequestParams),
     /// Filter or remove tools.
     Tools(ToolsPlugin),
-    /// Known to the contract, not supported yet; disabled ones are dropped when read.
-    Unsupported {
-        /// The contract's type word.
-        kind: String,
-        /// Where it was written.
-        place: Place,
-    },
+    /// Choose the tools that a model is offered.
+    ToolSelection(Box<ToolSelectionSettings>),
+    /// Show what is remembered of the caller, and remember.
+    Memory(Box<MemorySettings>),
+    /// Look the request up and show what was found.
+    Rag(Box<RagSettings>),
+    /// Answer as an earlier request was answered.
+    ResponseCache(Box<CacheSettings>),
+    /// Keep bodies in the run's record.
+    RouterReplay(Box<ReplaySettings>),
+    /// Shorten what a model is shown.
+    ContextCompression(Box<CompressionSettings>),
+    /// Refuse or mark an answer that looks like an attempt.
+    ResponseJailbreak(ResponseJailbreakSettings),
+    /// Mark what the material at hand does not support.
+    Hallucination(HallucinationSettings),
+    /// Answer with an image.
+    ImageGen(Box<ImageGenSettings>),
 }
 
 impl Plugin {
     /// The contract's type word.
     #[must_use]
-    pub fn kind(&self) -> &str {
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::SystemPrompt(_) => "system_prompt",
             Self::HeaderMutation(_) => "header_mutation",
             Self::FastResponse { .. } => "fast_response",
             Self::RequestParams(_) => "request_params",
             Self::Tools(_) => "tools",
-            Self::Unsupported { kind, .. } => kind,
+            Self::ToolSelection(_) => "tool_selection",
+            Self::Memory(_) => "memory",
+            Self::Rag(_) => "rag",
+            Self::ResponseCache(_) => "response_cache",
+            Self::RouterReplay(_) => "router_replay",
+            Self::ContextCompression(_) => "context_compression",
+            Self::ResponseJailbreak(_) => "response_jailbreak",
+            Self::Hallucination(_) => "hallucination",
+            Self::ImageGen(_) => "image_gen",
         }
     }
 }

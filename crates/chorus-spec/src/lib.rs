@@ -7,6 +7,9 @@
 
 mod access;
 mod algorithm;
+mod answer_checks;
+mod cache;
+mod compression;
 mod decision;
 mod deployment;
 mod diagnostic;
@@ -15,24 +18,40 @@ mod family;
 mod flow_state;
 mod grounding;
 mod ids;
+mod image_gen;
 mod knowledge;
 mod lint;
 mod looper;
 pub mod looper_page;
 pub mod manual;
+mod memory;
 mod output;
 mod poll;
 mod projection;
 mod provider;
+mod rag;
 mod read;
+mod replay;
 mod response_api;
 mod rule;
 mod selector;
+mod services;
 mod signal;
 mod spec;
+mod tool_selection;
+mod vector_store;
 
 pub use access::{ManagementAuth, RateMatch, RateRule};
 pub use algorithm::{Algorithm, FusionOverride, FusionPreset, FusionSettings, LooperKind, PanelCadence};
+pub use answer_checks::{HallucinationSettings, JailbreakAction, Remark, ResponseJailbreakSettings};
+pub use cache::{
+    CacheControls, CacheDirective, CacheEviction, CacheMode, CacheRevision, CacheScope, CacheSettings,
+    CacheStore, Permille,
+};
+pub use compression::{
+    CompressionControls, CompressionMode, CompressionScoring, CompressionSettings, CompressionTarget,
+    CompressionTargets, RecoverySettings,
+};
 pub use decision::{AdaptationMode, Adaptations, CandidateIteration, IterationSource, Retention};
 pub use decision::{Decision, HeaderMutation, ModelRef, Plugin, RequestParams, Strategy};
 pub use decision::{SystemPrompt, SystemPromptMode, ToolsMode, ToolsPlugin};
@@ -45,6 +64,7 @@ pub use family::{Family, SignalKey};
 pub use flow_state::{FlowRedis, FlowState, FlowStore};
 pub use grounding::{GroundingPolicy, GroundingReference, GroundingScorer, GroundingSettings};
 pub use ids::{Digest, MicroUsd, MissingVariable, ModelId, Place, Secret, Template};
+pub use image_gen::{ImageBackend, ImageGenSettings};
 pub use knowledge::{KbMetric, KnowledgeBase};
 pub use lint::lint;
 pub use looper::{
@@ -52,6 +72,7 @@ pub use looper::{
     Raters, RatingsSettings, RemomSettings, TokenFilter, WhenSpent, WorkflowMode, WorkflowRole,
     WorkflowSettings,
 };
+pub use memory::{HybridMode, MemoryQuality, MemorySettings, MemoryStore, Reflection};
 pub use output::{OutputContract, OutputExtract, OutputKind, OutputRender, OutputSource, ReferenceFormat};
 pub use poll::{PollSettings, PollStepSettings};
 pub use projection::{
@@ -61,9 +82,13 @@ pub use projection::{
 pub use provider::{
     ApiFormat, Backend, Endpoint, Energy, Model, ModelCard, Pricing, ReasoningFamily, ReasoningKind,
 };
+pub use rag::{
+    ExternalSearch, McpSearch, OpenAiSearch, RagBackend, RagFailure, RagInjection, RagSettings, SearchFormat,
+};
 pub use read::{
     Checked, Document, MASK, built_in_knowledge, documented_loopers, looper_parameters, read, read_document,
 };
+pub use replay::ReplaySettings;
 pub use response_api::ResponseApi;
 pub use rule::{Condition, NumericPredicate, OnAbsent, Test};
 pub use selector::{
@@ -71,6 +96,7 @@ pub use selector::{
     MultiFactorSettings, OnNoCandidates, PromptSettings, RouterDcSettings, SelectionSettings, SelectorMethod,
     SelectorSettings, SessionSettings, ThompsonSettings,
 };
+pub use services::{LimitStore, TokenAlgorithm, TokenIssuer, TraceExport};
 pub use signal::{
     Aggregation, AuthzSignal, ClassifierKind, ClassifierSignal, ComplexitySignal, ContextSignal,
     ConversationFeature, ConversationSignal, ConversationSource, DomainSignal, EmbeddingSignal, EventSignal,
@@ -83,3 +109,5 @@ pub use signal::{
 pub use spec::{
     DEFAULT_RECIPE, Entrypoint, Global, Identity, Listener, ModalityMethod, Recipe, Spec, Variable,
 };
+pub use tool_selection::{ToolFiltering, ToolSelectionMode, ToolSelectionSettings, ToolWeights};
+pub use vector_store::{DocumentFormat, VectorStoreSettings};

@@ -26,7 +26,7 @@ pub fn lint(spec: &Spec) -> Vec<Diagnostic> {
         if spec.default_model.is_none() {
             fallback(recipe, &mut notes);
         }
-        if !spec.global.identity.trusted {
+        if !spec.global.identity.trusted && spec.global.token_issuers.is_empty() {
             identity(recipe, &mut notes);
         }
     }

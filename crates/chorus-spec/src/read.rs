@@ -7,7 +7,10 @@
 
 mod access;
 mod algorithms;
+mod answer_checks;
 mod budgets;
+mod cache;
+mod compression;
 mod contract;
 mod cursor;
 mod decisions;
@@ -17,11 +20,14 @@ mod envelope;
 mod flow_state;
 mod globals;
 mod guard;
+mod headers;
+mod image_gen;
 mod iterations;
 mod knowledge;
 mod learned;
 mod loopers;
 mod measures;
+mod memory;
 mod names;
 pub(crate) mod nearest;
 mod order;
@@ -34,14 +40,18 @@ mod projections;
 mod prototypes;
 mod providers;
 mod quantity;
+mod rag;
 mod recipes;
 pub(crate) mod report;
 mod response_api;
 mod rules;
 mod selection;
 mod selectors;
+mod services;
 mod signals;
 mod textual;
+mod tool_selection;
+mod vector_store;
 mod workflows;
 pub(crate) mod yaml;
 
@@ -100,6 +110,7 @@ pub(crate) fn read_tree(tree: &yaml::Node, digest: Digest) -> Checked {
 fn spec(root: &Cursor<'_>, digest: Digest) -> Spec {
     check_version(root);
     let global = globals::read(root);
+    let house = plugins::House { memory: global.memory.clone(), tools: tool_selection::integration(root) };
     let mut reserved = globals::reserve(root, &global);
     let entrypoints = recipes::entrypoints(root, &mut reserved);
     let declared = providers::read(root, &reserved);
@@ -109,6 +120,7 @@ fn spec(root: &Cursor<'_>, digest: Digest) -> Spec {
         reserved: &reserved,
         has_default: declared.default_model.is_some(),
         selection: &global.selection,
+        house: &house,
     };
     let recipes = recipes::read(root, globals::strategy(root), &answerers, &global.knowledge_bases);
     Spec {

@@ -1,12 +1,17 @@
 //! The whole of a checked configuration.
 
 use crate::{
-    AdaptationSettings, Decision, Digest, Endpoint, FlowState, FlowStore, KnowledgeBase, LooperKind,
-    ManagementAuth, Model, ModelId, Place, Plugin, Projections, PrototypeScoring, RateRule, ReasoningFamily,
-    ResponseApi, SelectionSettings, SessionSettings, Signal, Strategy,
+    AdaptationSettings, CacheStore, Decision, Digest, Endpoint, FlowState, FlowStore, KnowledgeBase,
+    LimitStore, LooperKind, ManagementAuth, MemoryStore, Model, ModelId, Place, Plugin, Projections,
+    PrototypeScoring, RateRule, ReasoningFamily, ResponseApi, SelectionSettings, SessionSettings, Signal,
+    Strategy, TokenIssuer, TraceExport, VectorStoreSettings,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+
+/// Headers by which a client may steer plugins whatever the file says. Source: contract §4.4.
+const CONTROL_HEADERS: [&str; 4] =
+    ["cache-control", "x-vsr-cache-control", "x-vsr-compression-control", "x-disable-router-memory"];
 
 /// A checked v0.3 configuration.
 #[derive(Debug, Clone)]
@@ -38,6 +43,18 @@ impl Spec {
         self.recipes.iter().find(|r| r.name == name)
     }
 
+    /// The headers, in lower case, by which a client may steer plugins of this file: the fixed ones, and those that
+    /// routes name.
+    #[must_use]
+    pub fn control_headers(&self) -> BTreeSet<String> {
+        let plugins = self.recipes.iter().flat_map(|r| &r.decisions).flat_map(|d| &d.plugins);
+        let named = plugins.filter_map(|plugin| match plugin {
+            Plugin::ResponseCache(it) => Some(it.controls.header.clone()),
+            _ => None,
+        });
+        CONTROL_HEADERS.into_iter().map(str::to_owned).chain(named).collect()
+    }
+
     /// Every environment variable that the file reads, sorted by name.
     ///
     /// It lists names and looks nothing up: who has an environment says which of them are unset (case H03).
@@ -66,11 +83,19 @@ impl Spec {
         if let FlowStore::Redis(redis) = &self.global.flow_state.store {
             redis.password.iter().for_each(|password| note(password.variables(), true));
         }
+        if let LimitStore::Redis { server, .. } = &self.global.limit_store {
+            server.password.iter().for_each(|password| note(password.variables(), true));
+        }
         let tokens = self.global.management_auth.iter().flat_map(|auth| &auth.tokens);
         tokens.for_each(|(token, _)| note(token.variables(), true));
         for plugin in self.recipes.iter().flat_map(|r| &r.decisions).flat_map(|d| &d.plugins) {
-            if let Plugin::HeaderMutation(it) = plugin {
-                it.add.iter().chain(&it.update).for_each(|(_, value)| note(value.variables(), false));
+            match plugin {
+                Plugin::HeaderMutation(it) => {
+                    it.add.iter().chain(&it.update).for_each(|(_, value)| note(value.variables(), false));
+                }
+                Plugin::Rag(it) => it.backend.variables(&mut note),
+                Plugin::ImageGen(it) => it.variables(&mut note),
+                _ => {}
             }
         }
         found.into_values().collect()
@@ -191,6 +216,18 @@ pub struct Global {
     pub management_auth: Option<ManagementAuth>,
     /// How much callers may do.
     pub rate_limits: Vec<RateRule>,
+    /// Where that is counted.
+    pub limit_store: LimitStore,
+    /// Whose tokens say who a caller is.
+    pub token_issuers: Vec<TokenIssuer>,
+    /// Where traces go; `None` is nowhere.
+    pub tracing: Option<TraceExport>,
+    /// What is remembered of callers, where a route does not say otherwise.
+    pub memory: MemoryStore,
+    /// Files and vector stores of this process.
+    pub vector_store: VectorStoreSettings,
+    /// Where answers are kept for requests like theirs.
+    pub response_cache: CacheStore,
 }
 
 impl Global {
@@ -274,6 +311,12 @@ impl Default for Global {
             management_port: 8080,
             management_auth: None,
             rate_limits: Vec::new(),
+            limit_store: LimitStore::default(),
+            token_issuers: Vec::new(),
+            tracing: None,
+            memory: MemoryStore::default(),
+            vector_store: VectorStoreSettings::default(),
+            response_cache: CacheStore::default(),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Run records: one per request, kept in one embedded file; workflow runs that wait for tools; and responses that wait
-//! to be asked for again.
+//! to be asked for again; memories of users, files and their passages, and originals of what was shortened.
 //!
 //! This crate knows what a record holds and how it survives a crash. It does not know requests, HTTP, configuration
 //! or where the file lies.
@@ -7,27 +7,41 @@
 //! **Invariant:** a record whose append was acknowledged is there after any stop of the process, clean or not; and a
 //! record has no field for a header, a credential or an address.
 
+mod database;
+pub mod documents;
 pub mod keys;
+pub mod memories;
 mod migrate;
+pub mod originals;
 pub mod outcomes;
+mod recall;
 pub mod record;
+mod redis_line;
 pub mod responses;
 mod rows;
+pub mod shared_limits;
 pub mod sqlite;
 pub mod store;
 pub mod workflow_state;
 
+pub use database::RecallFault;
+pub use documents::{DocumentLimits, Documents, Whose};
 pub use keys::{ApiKey, KeyFault, KeyStore, NewKey};
+pub use memories::{KeepRule, Kept, Memories, Memory, Statement};
+pub use originals::{Originals, OriginalsRule};
 pub use outcomes::{
     Outcome, OutcomeFault, OutcomeStore, OutcomeTarget, OutcomeVerdict, SqliteOutcomes, Told,
 };
+pub use recall::Recall;
 pub use record::{
-    CallRecord, CallStatus, CheckRecord, Content, ProjectionRecord, Proof, Purpose, RunId, RunRecord,
-    RunStatus, SignalRecord, SignalState,
+    CallRecord, CallStatus, CheckRecord, Content, Excerpt, ProjectionRecord, Proof, Purpose, RunId,
+    RunRecord, RunStatus, SignalRecord, SignalState, ToolStep,
 };
+pub use redis_line::{RedisPlace, RedisPlaceFault};
 pub use responses::{
     KeptResponse, MemoryResponses, ResponseFault, ResponseLimits, ResponseStore, SqliteResponses,
 };
+pub use shared_limits::{Admission, LimitCounter, LimitsFault, RedisLimits, Window};
 pub use sqlite::SqliteRunStore;
 pub use store::{Page, Receipt, RunFilter, RunStore, StoreFault};
-pub use workflow_state::{FileStates, MemoryStates, RedisPlace, RedisPlaceFault, RedisStates};
+pub use workflow_state::{FileStates, MemoryStates, RedisStates};

@@ -97,6 +97,9 @@ pub struct RunRecord {
     pub error_code: Option<String>,
     /// Signals that were looked at.
     pub signals: Vec<SignalRecord>,
+    /// How long each family of signals took, in microseconds.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub signals_us: BTreeMap<String, u64>,
     /// Projections that were computed.
     pub projections: Vec<ProjectionRecord>,
     /// Why the decision won.
@@ -141,6 +144,7 @@ impl Default for RunRecord {
             status: RunStatus::Ok,
             error_code: None,
             signals: Vec::new(),
+            signals_us: BTreeMap::new(),
             projections: Vec::new(),
             proof: Vec::new(),
             calls: Vec::new(),
@@ -163,6 +167,8 @@ pub enum Purpose {
     Live,
     /// Signals and decision only; no model was called.
     DryRun,
+    /// A copy of a live request, shown to a candidate; its answer reached nobody, and its cost is nobody's but the operator's.
+    Shadow,
 }
 
 /// How a run ended.
@@ -268,6 +274,8 @@ pub struct CallRecord {
     pub usage: Usage,
     /// In millionths of a dollar.
     pub cost_micro_usd: u64,
+    /// When it began, in milliseconds since the run did.
+    pub began_ms: u64,
     /// To the end of the answer, in milliseconds.
     pub latency_ms: u64,
     /// To the first output, in milliseconds; streams only.
@@ -312,6 +320,59 @@ pub struct Content {
     pub prompt: String,
     /// Text of the answer.
     pub answer: String,
+    /// The request as the client sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_body: Option<Excerpt>,
+    /// The answer as it left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_body: Option<Excerpt>,
+    /// Calls of tools and their results, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_steps: Vec<ToolStep>,
+    /// Steps that a bound left out, the oldest ones.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub dropped_tool_steps: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// The beginning of a text.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Excerpt {
+    /// The text, cut at the end of a character.
+    pub text: String,
+    /// Whether there is more of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+}
+
+impl Excerpt {
+    /// At most so many bytes of a text.
+    #[must_use]
+    pub fn of(text: &str, most: usize) -> Self {
+        let mut end = text.len().min(most);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        Self { text: text.get(..end).unwrap_or_default().to_owned(), truncated: end < text.len() }
+    }
+}
+
+/// A call of a tool, or its result.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ToolStep {
+    /// `call` or `result`.
+    pub kind: String,
+    /// The tool; empty where a result does not say.
+    pub tool: String,
+    /// The call's id.
+    pub call_id: String,
+    /// Arguments, or output.
+    pub text: Excerpt,
 }
 
 #[cfg(test)]
@@ -325,6 +386,13 @@ mod tests {
         for not in ["", "run_", "run_12", "RUN_0", "run_zz3456789012345678901234567890ab", "x' OR 1=1"] {
             assert_eq!(RunId::parse(not), None, "{not}");
         }
+    }
+
+    #[test]
+    fn an_excerpt_ends_with_a_whole_character() {
+        let of = |most| Excerpt::of("zażółć", most);
+        assert_eq!((of(3).text.as_str(), of(3).truncated), ("za", true));
+        assert_eq!((of(100).text.as_str(), of(100).truncated), ("zażółć", false));
     }
 
     #[test]

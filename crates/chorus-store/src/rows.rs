@@ -62,6 +62,27 @@ pub(crate) fn list(
     rows.map(|json| Ok(serde_json::from_str(&json.map_err(|e| fault(&e))?)?)).collect()
 }
 
+/// Takes prompts and answers out of a decision's records, except the latest `keep`, among the `window` before those.
+///
+/// # Errors
+/// What SQLite says.
+pub(crate) fn trim_content(
+    connection: &Connection,
+    decision: &str,
+    keep: u64,
+    window: u64,
+) -> Result<u64, StoreFault> {
+    let mut update = connection
+        .prepare_cached(
+            "UPDATE runs SET record = json_remove(record, '$.content')
+             WHERE id IN (SELECT id FROM runs WHERE decision = ?1 ORDER BY id DESC LIMIT ?3 OFFSET ?2)
+             AND json_type(record, '$.content') IS NOT NULL",
+        )
+        .map_err(|e| fault(&e))?;
+    let changed = update.execute(params![decision, integer(keep), integer(window)]).map_err(|e| fault(&e))?;
+    Ok(changed as u64)
+}
+
 fn list_query(filter: &RunFilter, page: &Page) -> (String, Vec<Value>) {
     let text = |text: &String| Value::from(text.clone());
     let conditions = [
@@ -104,6 +125,23 @@ mod tests {
     use super::*;
     use crate::migrate::migrate;
     use std::path::Path;
+
+    #[test]
+    fn only_the_latest_records_of_a_decision_keep_their_content() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, Path::new(":memory:")).unwrap();
+        let record = |decision: &str| RunRecord {
+            decision: Some(decision.to_owned()),
+            content: Some(crate::Content { prompt: "p".to_owned(), ..Default::default() }),
+            ..RunRecord::default()
+        };
+        let records: Vec<RunRecord> = ["d", "other", "d", "d", "d"].map(record).to_vec();
+        records.iter().for_each(|record| insert(&connection, record).unwrap());
+        assert_eq!(trim_content(&connection, "d", 2, 10).unwrap(), 2);
+        assert_eq!(trim_content(&connection, "d", 2, 10).unwrap(), 0);
+        let kept = records.iter().map(|it| get(&connection, &it.id).unwrap().unwrap().content.is_some());
+        assert_eq!(kept.collect::<Vec<_>>(), [false, true, false, true, true]);
+    }
 
     #[test]
     fn each_filter_has_an_index() {

@@ -112,6 +112,15 @@ impl RunStore for SqliteRunStore {
         Box::pin(self.ask(move |connection| rows::list(connection, &filter, &page)))
     }
 
+    fn trim_content(
+        &self,
+        decision: String,
+        keep: u64,
+        window: u64,
+    ) -> BoxFuture<'_, Result<u64, StoreFault>> {
+        Box::pin(self.ask(move |connection| rows::trim_content(connection, &decision, keep, window)))
+    }
+
     fn flush(&self) -> BoxFuture<'_, Result<(), StoreFault>> {
         // The queue keeps its order: an answer means that everything before was committed or reported.
         Box::pin(self.ask(|_| Ok(())))

@@ -104,6 +104,15 @@ pub trait RunStore: Send + Sync {
     /// Records, latest first.
     fn list(&self, filter: RunFilter, page: Page) -> BoxFuture<'_, Result<Vec<RunRecord>, StoreFault>>;
 
+    /// Takes prompts and answers out of a decision's records, except the latest `keep`; looks at no more than `window`
+    /// records before those. Returns how many lost theirs.
+    fn trim_content(
+        &self,
+        decision: String,
+        keep: u64,
+        window: u64,
+    ) -> BoxFuture<'_, Result<u64, StoreFault>>;
+
     /// Returns when everything submitted before is safe or reported as failed.
     fn flush(&self) -> BoxFuture<'_, Result<(), StoreFault>>;
 }

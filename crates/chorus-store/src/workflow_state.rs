@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
-pub use self::redis::{RedisPlace, RedisPlaceFault, RedisStates};
+pub use self::redis::RedisStates;
 
 /// How long a state waits where nobody says otherwise. Source: contract §2.6.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(1800);

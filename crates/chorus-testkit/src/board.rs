@@ -6,6 +6,7 @@ use crate::inbound::Inbound;
 use crate::{Outcome, Received, Script};
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -36,6 +37,8 @@ pub(crate) struct Board {
     pub(crate) otherwise: Mutex<Answering>,
     pub(crate) idle: Mutex<IdleRule>,
     pub(crate) requests: Mutex<Vec<Received>>,
+    /// Whether what arrives is not recorded.
+    pub(crate) forgets: AtomicBool,
     pub(crate) connections: Mutex<Connections>,
     pub(crate) events: watch::Sender<()>,
 }
@@ -47,6 +50,7 @@ impl Board {
             otherwise: Mutex::new(Arc::new(|request| Script::reply(&request.last_user_text()))),
             idle: Mutex::default(),
             requests: Mutex::default(),
+            forgets: AtomicBool::new(false),
             connections: Mutex::default(),
             events: watch::Sender::new(()),
         }
@@ -61,21 +65,21 @@ impl Board {
         let body: Value = serde_json::from_slice(&inbound.body).unwrap_or_default();
         let model = body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned();
         let answering = self.answering(&model);
-        let request = {
-            let mut requests = lock(&self.requests);
-            let request = Received {
-                seat: requests.len(),
-                connection,
-                method: inbound.method,
-                path: inbound.path,
-                headers: inbound.headers,
-                body: inbound.body,
-                model,
-                outcome: Outcome::Open,
-            };
-            requests.push(request.clone());
-            request
+        let mut request = Received {
+            seat: usize::MAX,
+            connection,
+            method: inbound.method,
+            path: inbound.path,
+            headers: inbound.headers,
+            body: inbound.body,
+            model,
+            outcome: Outcome::Open,
         };
+        if !self.forgets.load(Ordering::Relaxed) {
+            let mut requests = lock(&self.requests);
+            request.seat = requests.len();
+            requests.push(request.clone());
+        }
         self.events.send_replace(());
         (request.seat, answering(&request), request)
     }

@@ -17,7 +17,7 @@ pub enum Outcome {
 /// One request.
 #[derive(Debug, Clone)]
 pub struct Received {
-    /// Position among all requests, from 0.
+    /// Position among all requests, from 0; the largest number where requests are not recorded.
     pub seat: usize,
     /// Connection that it came on, from 0.
     pub connection: usize,

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
@@ -78,6 +79,11 @@ impl ScriptedUpstream {
     /// What happens to idle connections, from their next wait on.
     pub fn set_idle_rule(&self, rule: IdleRule) {
         *lock(&self.board.idle) = rule;
+    }
+
+    /// Records nothing of what arrives from now on: for runs that are too long to keep them all.
+    pub fn forget(&self) {
+        self.board.forgets.store(true, Ordering::Relaxed);
     }
 
     /// Everything that arrived, in order.

@@ -46,6 +46,9 @@ const CONNECTION_HEADERS: [&str; 10] = [
     "upgrade",
 ];
 
+/// How we call ourselves.
+const OURSELVES: &str = concat!("chorus/", env!("CARGO_PKG_VERSION"));
+
 /// How connections are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientOptions {
@@ -133,6 +136,37 @@ impl Upstream {
         Ok(answer.head.status.as_u16())
     }
 
+    /// What a `GET` of that URL gives, of at most so many bytes, within that time: for documents that are not a model's,
+    /// such as the keys of an issuer of tokens.
+    ///
+    /// # Errors
+    /// [`UpstreamFault`], also for a status other than 2xx.
+    pub async fn fetch(&self, url: &str, limit: Duration, most_bytes: usize) -> Result<Bytes, UpstreamFault> {
+        let limits = Timeouts { total: limit, max_response_bytes: most_bytes, ..Timeouts::default() };
+        let mut request = Request::new(Full::default());
+        *request.uri_mut() = url.parse().map_err(|_| not_a_url())?;
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+        request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(OURSELVES));
+        let answer = attempt(&self.usual.fresh, request, Clock::start(&limits)).await;
+        answer.map_err(|lost| lost.fault)?.accepted().await?.collect().await
+    }
+
+    /// Posts a document to that URL, within that time, for whoever takes documents that are no conversation, such as a
+    /// collector of traces.
+    ///
+    /// # Errors
+    /// [`UpstreamFault`], also for a status other than 2xx.
+    pub async fn deliver(&self, url: &str, document: Bytes, limit: Duration) -> Result<(), UpstreamFault> {
+        let limits = Timeouts { total: limit, ..Timeouts::default() };
+        let mut request = Request::new(Full::new(document));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = url.parse().map_err(|_| not_a_url())?;
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(OURSELVES));
+        let answer = attempt(&self.usual.pooled, request, Clock::start(&limits)).await;
+        answer.map_err(|lost| lost.fault)?.accepted().await?.collect().await.map(drop)
+    }
+
     /// Posts JSON; `Ok` when the status is 2xx.
     pub(crate) async fn post(
         &self,
@@ -141,6 +175,17 @@ impl Upstream {
         headers: &[(String, String)],
         limits: &Timeouts,
     ) -> Result<Body, UpstreamFault> {
+        Ok(self.post_for_head(target, sent, headers, limits).await?.1)
+    }
+
+    /// [`post`](Self::post), with the headers of the answer.
+    pub(crate) async fn post_for_head(
+        &self,
+        target: &Target,
+        sent: Sent,
+        headers: &[(String, String)],
+        limits: &Timeouts,
+    ) -> Result<(HeaderMap, Body), UpstreamFault> {
         let clock = Clock::start(limits);
         let uri = match &sent.path {
             Some(path) => target.uri_at(path).map_err(UpstreamFault::untranslatable)?,
@@ -162,15 +207,15 @@ impl Upstream {
             request.headers_mut().clone_from(&headers);
             request
         };
-        match attempt(&pool.pooled, ask(), clock).await {
+        let answer = match attempt(&pool.pooled, ask(), clock).await {
             Err(Lost { died_idle: true, .. }) => {
                 self.reconnects.fetch_add(1, Ordering::Relaxed);
                 attempt(&pool.fresh, ask(), clock).await.map_err(|lost| lost.fault)?
             }
             outcome => outcome.map_err(|lost| lost.fault)?,
-        }
-        .accepted()
-        .await
+        };
+        let head = answer.head.headers.clone();
+        Ok((head, answer.accepted().await?))
     }
 
     /// The connections that lead to a target.
@@ -185,6 +230,10 @@ impl Upstream {
         others.insert(Arc::clone(egress), pool.clone());
         Ok(Cow::Owned(pool))
     }
+}
+
+fn not_a_url() -> UpstreamFault {
+    UpstreamFault::Connect { detail: "its address is not a URL".to_owned() }
 }
 
 /// The head of an answer, and its body to come.
@@ -297,7 +346,7 @@ fn request_headers(
     let mut headers = HeaderMap::with_capacity(callers.len() + target.headers.len() + 3);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static(accept));
-    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("chorus/", env!("CARGO_PKG_VERSION"))));
+    headers.insert(USER_AGENT, HeaderValue::from_static(OURSELVES));
     for (name, value) in callers {
         let fault = |_| UpstreamFault::Header { name: name.clone() };
         let (parsed, value) = header(name, value).map_err(fault)?;

@@ -1,7 +1,8 @@
 //! Puts a stream together to a whole reply. It mends no chunk, but takes chunks as backends send them.
 
-use crate::body::{Raw, raw_or_null};
+use crate::body::{Raw, RawObject, raw_or_null};
 use crate::chunk::{Chunk, ChunkChoice};
+use crate::extra::Extras;
 use crate::identity::StreamIdentity;
 use crate::reply::{ChatReply, Usage, envelope};
 use crate::tool::{ToolCall, ToolSlots};
@@ -9,13 +10,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// Puts a stream together to a whole reply: text, reasoning, tool calls and log-probabilities are appended (A07).
-///
-/// Fields of chunks that [`Chunk`] does not read are not part of the reply.
+/// Puts a stream together to a whole reply: text, reasoning, tool calls and log-probabilities are appended (A07), and so
+/// is whatever [`Chunk`] does not read (case F07).
 #[derive(Debug, Default)]
 pub struct Assembler {
     choices: BTreeMap<u32, Growing>,
     usage: Option<Usage>,
+    /// The usage as it came, with what [`Usage`] does not hold.
+    usage_body: Option<Raw>,
+    extras: Extras,
 }
 
 /// One choice so far.
@@ -26,6 +29,18 @@ struct Growing {
     tools: ToolSlots,
     logprobs: Option<Logprobs>,
     finish_reason: Option<String>,
+    /// Spellings of the reasoning that came.
+    spellings: Spellings,
+    extras: Extras,
+    message_extras: Extras,
+    call_extras: BTreeMap<u32, Extras>,
+}
+
+/// Which names the reasoning came under.
+#[derive(Debug, Default, Clone, Copy)]
+struct Spellings {
+    reasoning: bool,
+    reasoning_content: bool,
 }
 
 /// Token entries as sent, in order.
@@ -37,31 +52,14 @@ struct Logprobs {
     refusal: Option<Vec<Raw>>,
 }
 
-#[derive(Serialize)]
-struct ChoiceOut<'a> {
-    index: u32,
-    message: MessageOut<'a>,
-    logprobs: &'a Option<Logprobs>,
-    finish_reason: &'a Option<String>,
-}
-
-#[derive(Serialize)]
-struct MessageOut<'a> {
-    role: &'static str,
-    content: &'a Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_content: &'a Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<CallOut<'a>>,
-}
-
-#[derive(Serialize)]
-struct CallOut<'a> {
-    id: &'a str,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    function: FunctionOut<'a>,
-}
+/// Fields that a reply has of its own, and padding.
+const TOP: [&str; 8] = ["id", "object", "created", "model", "choices", "usage", "error", "obfuscation"];
+/// Fields of a choice that are read, and the one that is written in their place.
+const CHOICE: [&str; 5] = ["index", "delta", "message", "logprobs", "finish_reason"];
+/// Fields of a delta that are read.
+const DELTA: [&str; 5] = ["role", "content", "reasoning_content", "reasoning", "tool_calls"];
+/// Fields of a part of a call that are read.
+const CALL: [&str; 4] = ["index", "id", "type", "function"];
 
 #[derive(Serialize)]
 struct FunctionOut<'a> {
@@ -72,12 +70,15 @@ struct FunctionOut<'a> {
 impl Assembler {
     /// Takes one chunk.
     pub fn push(&mut self, chunk: &Chunk) {
-        for choice in &chunk.choices {
-            self.choices.entry(choice.index).or_default().push(choice);
+        let bodies: Vec<RawObject> = chunk.body.read("choices").ok().flatten().unwrap_or_default();
+        for (at, choice) in chunk.choices.iter().enumerate() {
+            self.choices.entry(choice.index).or_default().push(choice, bodies.get(at));
         }
         if let Some(usage) = chunk.usage.filter(|usage| self.usage.is_none() || usage.total_tokens > 0) {
             self.usage = Some(usage);
+            self.usage_body = chunk.body.get_set("usage").cloned();
         }
+        self.extras.replace(&chunk.body, &TOP);
     }
 
     /// The text of choice 0 so far.
@@ -91,11 +92,12 @@ impl Assembler {
     pub fn finish(self, identity: &StreamIdentity) -> ChatReply {
         let grown: Vec<(u32, Grown)> =
             self.choices.into_iter().map(|(index, choice)| (index, choice.finish())).collect();
-        let choices: Vec<ChoiceOut<'_>> = grown.iter().map(|(index, choice)| choice.out(*index)).collect();
+        let choices: Vec<RawObject> = grown.iter().map(|(index, choice)| choice.out(*index)).collect();
         let mut body = envelope(&identity.id, &identity.model, identity.created, raw_or_null(&choices));
         if let Some(usage) = &self.usage {
-            body.set("usage", raw_or_null(usage));
+            body.set("usage", self.usage_body.unwrap_or_else(|| raw_or_null(usage)));
         }
+        self.extras.write(&mut body);
         let first = grown.into_iter().next().map(|(_, choice)| choice).unwrap_or_default();
         ChatReply {
             body,
@@ -116,14 +118,32 @@ struct Grown {
     tool_calls: Vec<ToolCall>,
     logprobs: Option<Logprobs>,
     finish_reason: Option<String>,
+    spellings: Spellings,
+    extras: Extras,
+    message_extras: Extras,
+    call_extras: BTreeMap<u32, Extras>,
 }
 
 impl Growing {
-    fn push(&mut self, choice: &ChunkChoice) {
+    fn push(&mut self, choice: &ChunkChoice, body: Option<&RawObject>) {
         append(&mut self.content, choice.content.as_deref());
         append(&mut self.reasoning, choice.reasoning.as_deref());
-        for part in &choice.tool_calls {
-            self.tools.place(part);
+        let delta: Option<RawObject> = body.and_then(|body| body.read("delta").ok().flatten());
+        let parts: Vec<RawObject> =
+            delta.as_ref().and_then(|delta| delta.read("tool_calls").ok().flatten()).unwrap_or_default();
+        for (at, part) in choice.tool_calls.iter().enumerate() {
+            let placed = self.tools.place(part);
+            if let Some(part) = parts.get(at) {
+                self.call_extras.entry(placed.index).or_default().append(part, &CALL);
+            }
+        }
+        if let Some(body) = body {
+            self.extras.replace(body, &CHOICE);
+        }
+        if let Some(delta) = delta {
+            self.spellings.reasoning |= delta.get_set("reasoning").is_some();
+            self.spellings.reasoning_content |= delta.get_set("reasoning_content").is_some();
+            self.message_extras.append(&delta, &DELTA);
         }
         if let Some(logprobs) = choice.logprobs.as_deref() {
             self.push_logprobs(logprobs);
@@ -148,29 +168,65 @@ impl Growing {
     }
 
     fn finish(self) -> Grown {
-        let Self { content, reasoning, tools, logprobs, finish_reason } = self;
-        Grown { content, reasoning, tool_calls: tools.into_calls(), logprobs, finish_reason }
+        let Self { content, reasoning, tools, logprobs, finish_reason, spellings, .. } = self;
+        let (extras, message_extras, call_extras) = (self.extras, self.message_extras, self.call_extras);
+        let tool_calls = tools.into_calls();
+        Grown {
+            content,
+            reasoning,
+            tool_calls,
+            logprobs,
+            finish_reason,
+            spellings,
+            extras,
+            message_extras,
+            call_extras,
+        }
     }
 }
 
 impl Grown {
-    fn out(&self, index: u32) -> ChoiceOut<'_> {
-        let calls = self.tool_calls.iter().map(|call| CallOut {
-            id: &call.id,
-            kind: "function",
-            function: FunctionOut { name: &call.name, arguments: &call.arguments },
-        });
-        ChoiceOut {
-            index,
-            message: MessageOut {
-                role: "assistant",
-                content: &self.content,
-                reasoning_content: &self.reasoning,
-                tool_calls: calls.collect(),
-            },
-            logprobs: &self.logprobs,
-            finish_reason: &self.finish_reason,
+    fn out(&self, index: u32) -> RawObject {
+        let mut choice = RawObject::default();
+        choice.set("index", raw_or_null(&index));
+        choice.set("message", raw_or_null(&self.message()));
+        choice.set("logprobs", raw_or_null(&self.logprobs));
+        choice.set("finish_reason", raw_or_null(&self.finish_reason));
+        self.extras.write(&mut choice);
+        choice
+    }
+
+    fn message(&self) -> RawObject {
+        let mut message = RawObject::default();
+        message.set("role", raw_or_null("assistant"));
+        message.set("content", raw_or_null(&self.content));
+        if let Some(reasoning) = &self.reasoning {
+            let Spellings { reasoning: short, reasoning_content: long } = self.spellings;
+            if long || !short {
+                message.set("reasoning_content", raw_or_null(reasoning));
+            }
+            if short {
+                message.set("reasoning", raw_or_null(reasoning));
+            }
         }
+        if !self.tool_calls.is_empty() {
+            let calls: Vec<RawObject> =
+                (0..).zip(&self.tool_calls).map(|(at, call)| self.call(at, call)).collect();
+            message.set("tool_calls", raw_or_null(&calls));
+        }
+        self.message_extras.write(&mut message);
+        message
+    }
+
+    fn call(&self, at: u32, call: &ToolCall) -> RawObject {
+        let mut out = RawObject::default();
+        out.set("id", raw_or_null(&call.id));
+        out.set("type", raw_or_null("function"));
+        out.set("function", raw_or_null(&FunctionOut { name: &call.name, arguments: &call.arguments }));
+        if let Some(extras) = self.call_extras.get(&at) {
+            extras.write(&mut out);
+        }
+        out
     }
 }
 

@@ -4,9 +4,13 @@ use chorus_infer::encoder::DEFAULT_ENCODER;
 use chorus_spec::BudgetSettings;
 mod bundle;
 mod keys;
+mod replay;
+mod rollout;
 mod spending;
 
 pub(crate) use keys::Keys;
+pub(crate) use replay::{Record, Replay};
+pub(crate) use rollout::{Rollout, RolloutVerb, TrialStage};
 pub(crate) use spending::Spending;
 
 pub(crate) use bundle::{Artifact, Bound, LockFlags, PlaceFlags, Remote, Sign, Statement};
@@ -63,6 +67,10 @@ pub(crate) enum Command {
     /// The records of past requests.
     #[command(subcommand)]
     Runs(Runs),
+    /// Try a candidate beside what a running server serves: shadow, canary, promote, rollback.
+    Rollout(Rollout),
+    /// Execute a recorded run again from its recorded answers, and say what differs. No model is called.
+    Replay(Replay),
     /// The API keys that mark requests.
     #[command(subcommand)]
     Keys(Keys),
@@ -136,6 +144,9 @@ pub(crate) struct Serve {
     /// Do not watch the file; SIGHUP still loads it again.
     #[arg(long)]
     pub(crate) no_watch: bool,
+    /// Keep what each run is asked and what models answer, for `chorus replay`; off unless said (see docs/replay.md).
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) record: Option<Record>,
     #[command(flatten)]
     pub(crate) spending: Spending,
     #[command(flatten)]
@@ -462,6 +473,34 @@ pub(crate) enum Lab {
         /// Where the learned policies are written, one JSON file each.
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
+    },
+    /// Calibrate the threshold of a cascade that keeps a floor of quality, and print what a bundle says of it.
+    CalibrateFloor {
+        /// The calibration set: `{"confidence", "right", "next_right"}` a line (see docs/operating-points.md).
+        file: PathBuf,
+        /// The most that may be wrong where the next model is right, as a share.
+        #[arg(long, default_value_t = 0.05)]
+        risk: f64,
+        /// How sure that must be.
+        #[arg(long, default_value_t = 0.9)]
+        confidence: f64,
+    },
+    /// Measure how many unsupported answers escape the check of a grounded point, and how many supported ones are sent.
+    Halu,
+    /// Measure how many questions in other words the response cache gives the answer to, and to how many others it does.
+    CacheEval {
+        /// Which encoder it reads: a name of `model_type` (see docs/encoders.md).
+        #[arg(long, default_value = DEFAULT_ENCODER)]
+        encoder: String,
+        /// Least similarity, on the scale of configuration files; chosen on one half of the questions by default.
+        #[arg(long, value_name = "SHARE")]
+        threshold: Option<f64>,
+        /// Also list the pairs of the first half that came out wrong, and near misses that no guard refuses.
+        #[arg(long)]
+        wrong: bool,
+        /// Where model files are kept.
+        #[arg(long, env = "CHORUS_MODELS", value_name = "DIR")]
+        models_dir: Option<PathBuf>,
     },
     /// Measure how many attempts to take over the model are found, and how many harmless texts are left alone.
     EvalInjection {

@@ -13,7 +13,7 @@ use chorus_infer::store::{Catalog, ModelKind, ModelStore};
 use chorus_signals::Folders;
 use chorus_spec::{Endpoint, ResponseApi, Spec};
 use chorus_store::{
-    MemoryResponses, ResponseLimits, ResponseStore, SqliteOutcomes, SqliteResponses, SqliteRunStore,
+    MemoryResponses, Recall, ResponseLimits, ResponseStore, SqliteOutcomes, SqliteResponses, SqliteRunStore,
 };
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -53,6 +53,11 @@ pub(crate) fn existing_records(file: Option<PathBuf>) -> anyhow::Result<SqliteRu
         bail!("there are no run records at {}; `chorus serve` and `chorus ask` write them", path.display());
     }
     Ok(SqliteRunStore::open(&path)?)
+}
+
+/// Memories and documents: a file beside the run records, of the same name.
+pub(crate) fn recall(file: Option<PathBuf>) -> anyhow::Result<Recall> {
+    Ok(Recall::open(&runs_file(file)?.with_extension("recall.sqlite"))?)
 }
 
 /// The store of responses of the Responses door: a file beside the run records, of the same name, or memory.
@@ -130,6 +135,11 @@ async fn builtin(source: &Source) -> anyhow::Result<&'static str> {
     let store = model_store(source.models_dir.clone())?;
     let third = store.list().into_iter().any(|model| model.id == STRONGEST && model.present);
     Ok(if third { TRIO } else { DUO })
+}
+
+/// The texts of the built-in configurations.
+pub(crate) fn builtin_texts() -> impl Iterator<Item = String> {
+    [SOLO, DUO, TRIO].into_iter().map(str::to_owned)
 }
 
 /// Where files are looked for that the configuration names: from its folder upwards. A policy's base says where they

@@ -48,6 +48,7 @@ impl Stock {
         let mut kept = self.kept.lock().await;
         let encoder = if spec.recipes.iter().any(Extractor::needs_encoder)
             || chorus_engine::loopers::needs_encoder(spec)
+            || chorus_engine::plugins::needs_encoder(spec)
         {
             let name = spec.global.encoder.as_deref().map_or(DEFAULT_ENCODER, encoder_for);
             let encoder = match kept.encoder.take().filter(|(loaded, _)| *loaded == name) {
@@ -75,6 +76,7 @@ impl Stock {
             local: Some(local),
             records: None,
             limits: setup::limits(spec).lowered_by(&self.budget),
+            recall: None,
             folders: setup::folders(
                 self.file.as_deref(),
                 self.source.base.as_deref(),

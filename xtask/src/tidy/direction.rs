@@ -11,7 +11,7 @@ const ROWS: &[&[&str]] = &[
     &["chorus-server", "chorus-lab"],
     &["chorus-engine"],
     &["chorus-signals", "chorus-infer", "chorus-upstream", "chorus-store", "chorus-registry"],
-    &["chorus-policy", "chorus-select", "chorus-collab", "chorus-bundle"],
+    &["chorus-policy", "chorus-select", "chorus-cache", "chorus-collab", "chorus-recall", "chorus-bundle"],
     &["chorus-spec", "chorus-wire"],
 ];
 

@@ -31,7 +31,8 @@ use synthesis::{Writers, Writing};
 pub use analysis::{Analysis, Finding, Findings, Stance, Unparsed};
 pub use fault::PlanFault;
 pub use grounding::{
-    GroundingScore, GroundingTrace, MeaningScorer, OverlapScorer, Support, SupportScorer, TextVectors,
+    GroundingScore, GroundingTrace, KnownText, MeaningScorer, OverlapScorer, Support, SupportScorer,
+    TextVectors,
 };
 pub use kept::{KeptPanel, answered_calls, panel_key};
 pub use overlay::FusionOverlay;

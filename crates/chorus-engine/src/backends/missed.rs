@@ -2,6 +2,7 @@
 
 use chorus_collab::{CallFault, FaultKind};
 use chorus_upstream::UpstreamFault;
+use std::time::Duration;
 
 /// An attempt without an answer.
 #[derive(Debug)]
@@ -39,6 +40,16 @@ pub(crate) fn word_of(fault: &UpstreamFault) -> String {
     match fault.status() {
         Some(status) => format!("{} {status}", fault.code()),
         None => fault.code().to_owned(),
+    }
+}
+
+impl Missed {
+    /// How long the backend asks to be left alone.
+    pub(crate) fn asked_wait(&self) -> Option<Duration> {
+        match &self.why {
+            Why::Upstream(fault) => fault.retry_after(),
+            Why::Unavailable(_) | Why::Ours => None,
+        }
     }
 }
 

@@ -68,6 +68,7 @@ impl LiveCalls {
                 Err(missed) => missed,
             };
             if !course.go_on(line, tried, &missed, Instant::now(), self.mom.backends.random()) {
+                self.ledger.gave_up(missed.asked_wait());
                 return Err(missed.fault);
             }
             last = Some(missed.fault);
@@ -87,7 +88,12 @@ impl LiveCalls {
             line.called();
         }
         let tokens = if line.counts_tokens() { prompt_tokens(&site.call.ask) } else { 0 };
-        let pick = |avoid: &[usize]| self.mom.backends.pick(line, avoid, tokens);
+        let recorded = self.ledger.deck().and_then(|deck| deck.backend_of(site.model.id.as_str()));
+        let recorded = recorded.and_then(|name| self.mom.backends.named(line, &name));
+        let pick = |avoid: &[usize]| match recorded.clone() {
+            Some(picked) => Ok(picked),
+            None => self.mom.backends.pick(line, avoid, tokens),
+        };
         let picked = match pick(&step.avoid) {
             Ok(picked) => picked,
             Err(missed) => return (None, Err(missed)),

@@ -23,9 +23,14 @@ pub fn needs_encoder(spec: &Spec) -> bool {
 /// The plan with the encoder's vectors for its grounding, where it wants them and an encoder is loaded.
 pub(super) fn grounded(mom: &Arc<Mom>, plan: &FusionPlan) -> Option<FusionPlan> {
     let wanted = plan.grounding.is_some_and(|it| it.scorer == GroundingScorer::Meaning);
-    mom.classifiers.encoder().filter(|_| wanted)?;
-    let vectors = Arc::new(ServedVectors(Arc::clone(mom)));
-    Some(FusionPlan { scorer: Arc::new(MeaningScorer::new(vectors)), ..plan.clone() })
+    let scorer = by_meaning(mom).filter(|_| wanted)?;
+    Some(FusionPlan { scorer: Arc::new(scorer), ..plan.clone() })
+}
+
+/// A scorer over the served encoder's vectors, where an encoder is loaded.
+pub(crate) fn by_meaning(mom: &Arc<Mom>) -> Option<MeaningScorer> {
+    mom.classifiers.encoder()?;
+    Some(MeaningScorer::new(Arc::new(ServedVectors(Arc::clone(mom)))))
 }
 
 /// The encoder of a configuration.

@@ -32,7 +32,8 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-pub(crate) use live::{as_live, as_reply};
+pub(crate) use live::{as_live, as_live_pieces, as_reply};
+pub(crate) use meaning::by_meaning;
 pub use meaning::needs_encoder;
 pub(crate) use panel::After;
 pub(crate) use progress::member_teller;

@@ -32,6 +32,15 @@ pub enum Refusal {
     /// No such version is kept, or none that differs from what is served.
     #[error("{}", no_version(*.0))]
     NoVersion(Option<u64>),
+    /// This process tries no candidates.
+    #[error("this process tries no candidates")]
+    NoRollouts,
+    /// Nothing is being rolled out.
+    #[error("nothing is being rolled out")]
+    NoRollout,
+    /// A candidate has been promoted: it must be taken back, or what is served must be loaded anew, before another is tried.
+    #[error("a candidate has been promoted; take it back, or serve it for good, before another one is tried")]
+    RolloutStands,
     /// The file or the version cannot be written.
     #[error("it cannot be written: {0}")]
     Unwritable(#[source] io::Error),

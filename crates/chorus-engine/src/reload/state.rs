@@ -18,6 +18,8 @@ pub enum Cause {
     Api,
     /// The management plane went back to an earlier version.
     Rollback,
+    /// A candidate was promoted, or taken back.
+    Rollout,
 }
 
 impl Cause {
@@ -30,6 +32,7 @@ impl Cause {
             Self::Watch => "watch",
             Self::Api => "api",
             Self::Rollback => "rollback",
+            Self::Rollout => "rollout",
         }
     }
 }

@@ -119,6 +119,7 @@ mod tests {
             usage: Usage { completion_tokens: tokens, ..Usage::default() },
             cost: MicroUsd(0),
             joules: 0.0,
+            began: Duration::ZERO,
             latency: Duration::from_millis(whole_ms),
             first_output: Some(Duration::from_millis(first_ms)),
         }

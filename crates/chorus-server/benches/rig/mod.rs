@@ -74,6 +74,7 @@ impl Chorus {
             local: None,
             records: Some(Arc::new(SqliteRunStore::in_memory().unwrap())),
             limits: Limits::default(),
+            recall: None,
             folders: Default::default(),
         };
         let door = Door::new(Engine::new(spec, options).unwrap(), DoorLimits::default());

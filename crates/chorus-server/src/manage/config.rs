@@ -257,14 +257,18 @@ pub(super) fn managed(door: &Door) -> Result<&Arc<Configuration>, Refused> {
 /// reach loopback by a name of its own, but not to forge `Host`.
 pub(super) fn writing(door: &Door, headers: &HeaderMap) -> Result<(Arc<Configuration>, Basis), Refused> {
     let configuration = Arc::clone(managed(door)?);
-    let host =
-        headers.get(HOST).and_then(|host| host.to_str().ok()).and_then(|host| host.parse::<Uri>().ok());
-    let host = host.as_ref().and_then(Uri::host).unwrap_or_default();
-    if !matches!(host, "localhost" | "127.0.0.1" | "[::1]") {
+    if !by_loopback(headers) {
         return Err(refusal::foreign_host().into());
     }
     let given = headers.get(IF_MATCH).ok_or_else(refusal::precondition_required)?;
     Ok((configuration, Tags::of(given).0))
+}
+
+/// Whether a request names this machine by a loopback name.
+pub(super) fn by_loopback(headers: &HeaderMap) -> bool {
+    let host =
+        headers.get(HOST).and_then(|host| host.to_str().ok()).and_then(|host| host.parse::<Uri>().ok());
+    matches!(host.as_ref().and_then(Uri::host), Some("localhost" | "127.0.0.1" | "[::1]"))
 }
 
 /// A list of entity tags. Source: RFC 9110 §13.1.1.

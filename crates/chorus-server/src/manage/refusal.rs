@@ -23,6 +23,8 @@ const ROWS: &[Row] = &[
     ("configuration_not_writable", StatusCode::CONFLICT, CLIENT),
     ("configuration_conflict", StatusCode::CONFLICT, CLIENT),
     ("version_not_found", StatusCode::NOT_FOUND, CLIENT),
+    ("rollout_conflict", StatusCode::CONFLICT, CLIENT),
+    ("rollout_not_found", StatusCode::NOT_FOUND, CLIENT),
     ("foreign_host", StatusCode::FORBIDDEN, CLIENT),
     ("configuration_unreadable", StatusCode::SERVICE_UNAVAILABLE, CONFIGURATION),
     ("configuration_write_failed", StatusCode::INTERNAL_SERVER_ERROR, CONFIGURATION),
@@ -38,6 +40,8 @@ pub(super) fn of(refusal: &Refusal) -> Response {
         Refusal::NotWritable => "configuration_not_writable",
         Refusal::FileDiffers => "configuration_conflict",
         Refusal::NoVersion(_) => "version_not_found",
+        Refusal::NoRollouts | Refusal::RolloutStands => "rollout_conflict",
+        Refusal::NoRollout => "rollout_not_found",
         Refusal::Unreadable(_) => "configuration_unreadable",
         Refusal::Unwritable(_) => "configuration_write_failed",
     };

@@ -3,6 +3,8 @@
 use crate::door::Door;
 use crate::{body, reply};
 use axum::body::Body;
+use axum::extract::Query;
+use axum::extract::rejection::QueryRejection;
 use axum::response::{IntoResponse, Response};
 use chorus_engine::{Code, Fault};
 use http::{HeaderMap, StatusCode};
@@ -39,6 +41,14 @@ pub(super) const MAX_TEXTS: usize = 100;
 pub(super) async fn read<T: DeserializeOwned>(door: &Door, body: Body) -> Result<T, Refused> {
     let bytes = body::read(body, &door.limits).await?;
     serde_json::from_slice(&bytes).map_err(|why| fault(&invalid(why.to_string())).into())
+}
+
+/// The query as `T`; an unknown name is an error.
+///
+/// # Errors
+/// The response that refuses it.
+pub(super) fn queried<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Refused> {
+    query.map(|Query(value)| value).map_err(|why| fault(&invalid(why.body_text())).into())
 }
 
 /// 200, or the fault.

@@ -8,10 +8,12 @@
     reason = "a test that cannot go on should say where"
 )]
 
+mod answer_checks;
 mod bad_backend;
 mod bad_request;
 mod body;
 mod budgets;
+mod cache;
 mod callers;
 mod eligible;
 mod embeddings;
@@ -19,6 +21,7 @@ mod envoy;
 mod every_door;
 mod forms;
 mod fusion;
+mod image_gen;
 mod leaving;
 mod loop_streams;
 mod loopers;
@@ -36,6 +39,8 @@ mod streams;
 mod sums;
 mod support;
 mod together;
+mod tokens;
 mod trace;
 mod turns;
 mod upstreams;
+mod ways;

@@ -1,7 +1,7 @@
 //! A served Chorus whose configuration is a file in a folder of its own, and a client of both planes.
 
 use bytes::Bytes;
-use chorus_engine::reload::{Cause, Origin, Refusal, State, Versions};
+use chorus_engine::reload::{Candidates, Cause, Offer, Origin, Refusal, Source, State, Versions};
 use chorus_engine::{Configuration, Engine, Env, Limits, Options, Supply};
 use chorus_infer::{EncodeFault, TextEncoder};
 use chorus_server::{Bound, Door, DoorLimits, Planes};
@@ -73,6 +73,7 @@ impl Stock {
             local: None,
             records: None,
             limits: Limits::default(),
+            recall: None,
             folders: Default::default(),
         }
     }
@@ -82,6 +83,15 @@ impl Supply for Stock {
     fn supply<'a>(&'a self, spec: &'a Spec) -> BoxFuture<'a, Result<Options, String>> {
         let missing = spec.default_model.is_none().then(|| "these tests have a default model".to_owned());
         async move { missing.map_or_else(|| Ok(self.options()), Err) }.boxed()
+    }
+}
+
+/// Opens candidates that are files.
+struct Files;
+
+impl Candidates for Files {
+    fn open(&self, source: &Source) -> Result<Offer, Refusal> {
+        Ok(Offer::of(std::fs::read_to_string(&source.path)?))
     }
 }
 
@@ -160,7 +170,9 @@ impl House {
         let options = Options { records: Some(Arc::new(records.clone())), ..stock.options() };
         let engine = Engine::new(spec, options).unwrap();
         let file = origin.path().map(PathBuf::from).unwrap_or_default();
-        let configuration = Arc::new(Configuration::new(engine.clone(), text, origin, stock, versions));
+        let configuration = Configuration::new(engine.clone(), text, origin, stock, versions);
+        let configuration =
+            Arc::new(configuration.trying(Arc::new(Files), folder.path().join("rollout.json")));
         let door = Door::new(engine, DoorLimits::default()).managing(Arc::clone(&configuration));
         door.set_ready(true);
         let free = ([127, 0, 0, 1], 0).into();

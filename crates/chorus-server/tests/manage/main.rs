@@ -14,5 +14,6 @@ mod config;
 mod house;
 mod parts;
 mod purpose;
+mod rollout;
 mod swaps;
 mod watch;

@@ -61,10 +61,10 @@ pub(super) const COMPLEXITY: Page = Page {
         key("composer", "", "a rule tree that must hold as well"),
     ],
     about: "\
-Margin = score(hard) − score(easy), plus the rule's `threshold` times the head's P(hard) − P(easy): the prior tips a
-margin that is near an edge, and can never carry a neutral one over it. Where the head finds the text likelier hard than
-easy, the label is at least `medium`. Above the threshold `hard`, below minus the threshold `easy`, else `medium`.
-Confidence is the logistic of four times the distance to the label's edge; raw is the margin.",
+Margin = score(hard) − score(easy), the contract's formula, with one floor: where a trained head finds the text likelier
+hard than easy, the label is at least `medium`, because few examples are near to an expert's question (D13). Above the
+threshold `hard`, below minus the threshold `easy`, else `medium`. Confidence is the logistic of four times the distance
+to the label's edge; raw is the margin.",
     example: "\
 complexity:
   - name: needs_reasoning

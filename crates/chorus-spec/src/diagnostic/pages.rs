@@ -45,15 +45,16 @@ routing: [
     },
     DiagnosticCode {
         code: code::NOT_SUPPORTED_YET,
-        says: "The contract has it, and this version does not run it. The file is served without it; a route \
-               that cannot do without it says so when it is used.",
+        says: "The contract has it, and this version does not run it. As a warning: the file is served without \
+               it. As an error: what stands around it would not do what it says, such as a store whose server this \
+               version does not speak to.",
         example: Some(
             r#"global:
-  stores:
-    memory: { enabled: true }
+  router:
+    streamed_body: { enabled: true }
 "#,
         ),
-        fix: "Remove it, switch it off (`enabled: false`), or live with the warning.",
+        fix: "Remove it, switch it off (`enabled: false`), choose what the help names, or live with the warning.",
     },
     DiagnosticCode {
         code: code::NOT_NEEDED,

@@ -16,7 +16,8 @@ pub(super) fn rate_limits(services: &Cursor<'_>) -> Vec<RateRule> {
     let mut rules = Vec::new();
     let mut seen = BTreeSet::new();
     for provider in at.items("providers") {
-        let here = provider.word("type", &[("local-limiter", true), ("envoy-ratelimit", false)]);
+        let here = provider
+            .word("type", &[("local-limiter", true), ("redis-limiter", true), ("envoy-ratelimit", false)]);
         if here == Some(false) {
             let place = provider.get("type").unwrap_or_else(|| provider.clone());
             let message = "`envoy-ratelimit` is known, not supported yet: its rules are not kept";

@@ -39,7 +39,7 @@ fn decision(
     let candidate_iterations = iterations::read(at, &read_model);
     let model_refs = iterations::unrolled(written, &candidate_iterations);
     let algorithm = algorithms::read(at, &model_refs, answerers, asker);
-    let plugins = plugins::read(at);
+    let plugins = plugins::read(at, &name, answerers.house);
     check_candidates(at, &algorithm, &plugins, answerers);
     Decision {
         description: at.string("description").unwrap_or_default(),

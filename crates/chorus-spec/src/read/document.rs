@@ -131,7 +131,8 @@ fn entry(key: &str, value: Node) -> Entry {
     Entry { key: key.to_owned(), place: Place::default(), value }
 }
 
-fn json(node: &Node) -> Value {
+/// A value as JSON; its variables are as written.
+pub(super) fn json(node: &Node) -> Value {
     match &node.kind {
         Kind::Map(entries) => {
             Value::Object(entries.iter().map(|e| (e.key.clone(), json(&e.value))).collect::<Map<_, _>>())

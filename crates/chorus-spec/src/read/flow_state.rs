@@ -36,7 +36,7 @@ pub(super) fn read(flow: &Cursor<'_>) -> FlowState {
     let store = match backend {
         Backend::Memory => FlowStore::Memory,
         Backend::File => file(&at).unwrap_or(FlowStore::Memory),
-        Backend::Redis => FlowStore::Redis(Box::new(redis(&at))),
+        Backend::Redis => FlowStore::Redis(Box::new(redis(&at, FlowRedis::default()))),
     };
     FlowState { store, ttl: at.count("ttl_seconds").map_or(defaults.ttl, Duration::from_secs) }
 }
@@ -45,8 +45,8 @@ fn file(at: &Cursor<'_>) -> Option<FlowStore> {
     Some(FlowStore::File { directory: at.needed("file")?.required("directory")? })
 }
 
-fn redis(at: &Cursor<'_>) -> FlowRedis {
-    let defaults = FlowRedis::default();
+/// The server under `redis`, where it says so.
+pub(super) fn redis(at: &Cursor<'_>, defaults: FlowRedis) -> FlowRedis {
     let Some(at) = at.get("redis") else { return defaults };
     FlowRedis {
         address: address(&at).unwrap_or(defaults.address),

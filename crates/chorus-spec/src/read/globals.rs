@@ -5,7 +5,10 @@
 
 use super::cursor::Cursor;
 use super::names::{Lead, Reserved};
-use super::{access, flow_state, knowledge, plugins, prototypes, response_api, selection};
+use super::{
+    access, cache, flow_state, headers, knowledge, memory, prototypes, response_api, selection, services,
+    vector_store,
+};
 use crate::diagnostic::code;
 use crate::{Global, Identity, Listener, LooperKind, ModalityMethod, Strategy};
 use std::net::IpAddr;
@@ -25,7 +28,9 @@ const MODALITY_METHODS: [(&str, ModalityMethod); 3] = [
 /// Reads `global`.
 pub(super) fn read(root: &Cursor<'_>) -> Global {
     let knowledge_bases = knowledge::read(root.dig(&["global", "model_catalog"]).as_ref());
-    let mut it = Global { knowledge_bases, ..Global::default() };
+    let (memory, vector_store) = (memory::store(root), vector_store::read(root));
+    let response_cache = cache::store(root);
+    let mut it = Global { knowledge_bases, memory, vector_store, response_cache, ..Global::default() };
     let Some(global) = root.get("global") else {
         return it;
     };
@@ -40,10 +45,13 @@ pub(super) fn read(root: &Cursor<'_>) -> Global {
     }
     if let Some(services) = global.get("services") {
         it.rate_limits = access::rate_limits(&services);
+        it.limit_store = services::limit_store(&services);
+        it.tracing = services::trace_export(&services);
         it.response_api = response_api::read(&services);
     }
     if let Some(authz) = global.dig(&["services", "authz"]) {
         it.identity = identity(&authz);
+        it.token_issuers = services::token_issuers(&authz);
     }
     if let Some(management) = global.dig(&["services", "management_api"]) {
         if let Some(address) = address(&management, "bind_address") {
@@ -131,7 +139,8 @@ fn catalog(at: &Cursor<'_>, it: &mut Global) {
 
 /// A file that names identity headers, or a provider that injects headers, says that a proxy sets them.
 fn identity(at: &Cursor<'_>) -> Identity {
-    const PROVIDERS: [(&str, bool); 2] = [("header-injection", true), ("static-config", false)];
+    const PROVIDERS: [(&str, bool); 3] =
+        [("header-injection", true), ("static-config", false), ("jwt", false)];
     let provider = |it: &Cursor<'_>| {
         it.needed("type")?;
         it.word("type", &PROVIDERS)
@@ -139,7 +148,7 @@ fn identity(at: &Cursor<'_>) -> Identity {
     let providers: Vec<bool> = at.items("providers").iter().filter_map(provider).collect();
     let written = at.get("identity");
     let header = |key: &str, default: String| {
-        let name = written.as_ref().and_then(|it| it.get(key)).and_then(|at| plugins::header_name(&at));
+        let name = written.as_ref().and_then(|it| it.get(key)).and_then(|at| headers::header_name(&at));
         name.map_or(default, |name| name.to_ascii_lowercase())
     };
     let default = Identity::default();

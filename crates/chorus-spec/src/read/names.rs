@@ -5,6 +5,7 @@
 
 use super::cursor::Cursor;
 use super::nearest::suggest;
+use super::plugins::House;
 use crate::diagnostic::code;
 use crate::{Family, KnowledgeBase, LooperKind, Model, ModelId, SelectionSettings};
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,6 +83,8 @@ pub(super) struct Answerers<'a> {
     pub(super) has_default: bool,
     /// What selectors fall back on.
     pub(super) selection: &'a SelectionSettings,
+    /// What plugins of routes fall back on.
+    pub(super) house: &'a House,
 }
 
 impl Answerers<'_> {

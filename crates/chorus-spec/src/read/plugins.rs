@@ -5,20 +5,40 @@
 
 use super::contract::{knows_plugin, plugin_kind, plugin_kinds};
 use super::cursor::Cursor;
+use super::headers::header_name;
 use super::nearest::suggest;
+use super::tool_selection::ToolsIntegration;
+use super::{answer_checks, cache, compression, image_gen, memory, rag, tool_selection};
 use crate::diagnostic::code;
 use crate::{
-    HeaderMutation, Plugin, RequestParams, SystemPrompt, SystemPromptMode, Template, ToolsMode, ToolsPlugin,
+    HeaderMutation, MemoryStore, Plugin, RequestParams, SystemPrompt, SystemPromptMode, Template, ToolsMode,
+    ToolsPlugin,
 };
 use std::collections::BTreeSet;
 
-/// Reads the `plugins` of a decision.
-pub(super) fn read(decision: &Cursor<'_>) -> Vec<Plugin> {
-    let mut seen = BTreeSet::new();
-    decision.items("plugins").iter().filter_map(|at| plugin(at, &mut seen)).collect()
+/// What the file says for all routes that plugins of a route fall back on.
+#[derive(Debug)]
+pub(super) struct House {
+    pub(super) memory: MemoryStore,
+    pub(super) tools: ToolsIntegration,
 }
 
-fn plugin(at: &Cursor<'_>, seen: &mut BTreeSet<String>) -> Option<Plugin> {
+/// Reads the `plugins` of a decision, and adds those that the file has switched on for every route.
+pub(super) fn read(decision: &Cursor<'_>, name: &str, house: &House) -> Vec<Plugin> {
+    let mut seen = BTreeSet::new();
+    let written = decision.items("plugins");
+    let mut plugins: Vec<Plugin> = written.iter().filter_map(|at| plugin(at, &mut seen, house)).collect();
+    let remembers = house.memory.enabled && !house.memory.disabled_routes.iter().any(|route| route == name);
+    if remembers && !seen.contains("memory") {
+        plugins.push(Plugin::Memory(Box::new(house.memory.defaults.clone())));
+    }
+    if house.tools.enabled && !seen.contains("tool_selection") {
+        plugins.push(Plugin::ToolSelection(Box::new(house.tools.everywhere())));
+    }
+    plugins
+}
+
+fn plugin(at: &Cursor<'_>, seen: &mut BTreeSet<String>, house: &House) -> Option<Plugin> {
     let written = at.required("type")?;
     let kind = plugin_kind(&written);
     let named = at.get("type")?;
@@ -44,10 +64,34 @@ fn plugin(at: &Cursor<'_>, seen: &mut BTreeSet<String>) -> Option<Plugin> {
         }
         "request_params" => Some(request_params(&at.needed("configuration")?)),
         "tools" => Some(tools(&at.needed("configuration")?)),
-        _ => {
-            named.warn(code::NOT_SUPPORTED_YET, format!("the plugin `{kind}` is known, not supported yet"));
-            Some(Plugin::Unsupported { kind: kind.to_owned(), place: at.place() })
+        "tool_selection" => {
+            let settings = tool_selection::plugin(&at.needed("configuration")?, &house.tools);
+            Some(Plugin::ToolSelection(Box::new(settings)))
         }
+        "memory" => {
+            let settings = memory::plugin(&at.needed("configuration")?, &house.memory);
+            Some(Plugin::Memory(Box::new(settings)))
+        }
+        "rag" => rag::read(&at.needed("configuration")?).map(|it| Plugin::Rag(Box::new(it))),
+        "response_cache" => {
+            let settings = configuration.as_ref().map(cache::plugin).unwrap_or_default();
+            Some(Plugin::ResponseCache(Box::new(settings)))
+        }
+        "router_replay" => {
+            let settings = configuration.as_ref().map(cache::replay).unwrap_or_default();
+            Some(Plugin::RouterReplay(Box::new(settings)))
+        }
+        "context_compression" => {
+            let settings = compression::read(&at.needed("configuration")?);
+            Some(Plugin::ContextCompression(Box::new(settings)))
+        }
+        "hallucination" => Some(Plugin::Hallucination(answer_checks::hallucination(configuration.as_ref()))),
+        "response_jailbreak" => {
+            Some(Plugin::ResponseJailbreak(answer_checks::response_jailbreak(configuration.as_ref())))
+        }
+        "image_gen" => image_gen::read(&at.needed("configuration")?).map(|it| Plugin::ImageGen(Box::new(it))),
+        // Every type that the table knows stands above.
+        _ => None,
     }
 }
 
@@ -78,19 +122,6 @@ fn pairs(at: &Cursor<'_>, key: &str) -> Vec<(String, Template)> {
         Some((name?, Template::new(value?)))
     };
     at.items(key).iter().filter_map(pair).collect()
-}
-
-/// The name of a header that this text is; reports what cannot be one.
-///
-/// Source: RFC 9110 §5.6.2, the characters of a token.
-pub(super) fn header_name(at: &Cursor<'_>) -> Option<String> {
-    let name = at.node().text()?;
-    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    if name.is_empty() || !name.chars().all(is_token) {
-        at.error(code::BAD_VALUE, format!("`{name}` cannot name a header"));
-        return None;
-    }
-    Some(name.to_owned())
 }
 
 fn request_params(at: &Cursor<'_>) -> Plugin {

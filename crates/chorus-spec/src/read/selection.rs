@@ -3,7 +3,7 @@
 //! It knows no decision. **Invariant:** a conversation is protected only where the file switches that on.
 
 use super::cursor::Cursor;
-use super::plugins::header_name;
+use super::headers::header_name;
 use super::selectors::{automix, hybrid, learned, path, router_dc};
 use crate::diagnostic::code;
 use crate::{AdaptationSettings, LearnedSettings, SelectionSettings, SessionSettings};

@@ -3,61 +3,26 @@
 //! A state is one key with its own time to live; `GETDEL` (Redis 6.2) takes it. It knows no configuration: address and
 //! password come resolved. **Invariant:** as of the module above; and no fault repeats an address or a password.
 
+use crate::redis_line::{self, RedisLine, RedisPlace, RedisPlaceFault};
 use chorus_collab::WorkflowStates;
 use chorus_collab::workflows::StateFault;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, ConnectionAddr, ErrorKind, IntoConnectionInfo as _, RedisConnectionInfo, RedisError};
+use redis::RedisError;
 use std::fmt;
 use std::time::Duration;
-use tokio::sync::OnceCell;
 
 /// How long a connection may take.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 /// How long one command may take.
 const COMMAND_TIME: Duration = Duration::from_secs(5);
-/// The port where an address names none.
-const PORT: u16 = 6379;
-
-/// How a server is reached.
-#[derive(Clone, PartialEq, Eq)]
-pub struct RedisPlace {
-    /// `host:port`.
-    pub address: String,
-    /// The database's number.
-    pub database: i64,
-    /// The password; never shown.
-    pub password: Option<String>,
-    /// Whether the connection is encrypted.
-    pub tls: bool,
-    /// Whether any certificate will do.
-    pub tls_any_certificate: bool,
-    /// How often a lost connection is tried again.
-    pub retries: usize,
-    /// What the names of keys begin with.
-    pub key_prefix: String,
-}
-
-impl fmt::Debug for RedisPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisPlace").field("database", &self.database).finish_non_exhaustive()
-    }
-}
-
-/// Why a place cannot be one.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the address of the Redis server cannot be used")]
-pub struct RedisPlaceFault;
 
 /// The store. It connects when it is first used; cloning shares the connection.
 #[derive(Clone)]
 pub struct RedisStates {
-    client: Client,
-    retries: usize,
+    line: RedisLine,
     prefix: String,
     ttl: Duration,
-    connection: OnceCell<ConnectionManager>,
 }
 
 impl fmt::Debug for RedisStates {
@@ -72,41 +37,12 @@ impl RedisStates {
     /// # Errors
     /// [`RedisPlaceFault`].
     pub fn new(place: &RedisPlace, ttl: Duration) -> Result<Self, RedisPlaceFault> {
-        let (host, port) = place.address.rsplit_once(':').unwrap_or((&place.address, ""));
-        let port = if port.is_empty() { PORT } else { port.parse().map_err(|_| RedisPlaceFault)? };
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let address = if place.tls {
-            ConnectionAddr::TcpTls { host, port, insecure: place.tls_any_certificate, tls_params: None }
-        } else {
-            ConnectionAddr::Tcp(host, port)
-        };
-        let mut who = RedisConnectionInfo::default().set_db(place.database);
-        if let Some(password) = &place.password {
-            who = who.set_password(password);
-        }
-        let info = address.into_connection_info().map_err(|_| RedisPlaceFault)?.set_redis_settings(who);
-        Ok(Self {
-            client: Client::open(info).map_err(|_| RedisPlaceFault)?,
-            retries: place.retries,
-            prefix: place.key_prefix.clone(),
-            ttl,
-            connection: OnceCell::new(),
-        })
-    }
-
-    async fn connection(&self) -> Result<ConnectionManager, RedisError> {
-        let connect = || async {
-            let config = ConnectionManagerConfig::new()
-                .set_number_of_retries(self.retries)
-                .set_connection_timeout(Some(CONNECT_TIME))
-                .set_response_timeout(Some(COMMAND_TIME));
-            self.client.get_connection_manager_with_config(config).await
-        };
-        self.connection.get_or_try_init(connect).await.cloned()
+        let line = RedisLine::new(place, CONNECT_TIME, COMMAND_TIME)?;
+        Ok(Self { line, prefix: place.key_prefix.clone(), ttl })
     }
 
     async fn put_now(&self, id: &str, state: &str) -> Result<(), RedisError> {
-        let mut connection = self.connection().await?;
+        let mut connection = self.line.connection().await?;
         let millis = u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX).max(1);
         let mut set = redis::cmd("SET");
         set.arg(format!("{}{id}", self.prefix)).arg(state).arg("PX").arg(millis);
@@ -114,7 +50,7 @@ impl RedisStates {
     }
 
     async fn take_now(&self, id: &str) -> Result<Option<String>, RedisError> {
-        let mut connection = self.connection().await?;
+        let mut connection = self.line.connection().await?;
         redis::cmd("GETDEL").arg(format!("{}{id}", self.prefix)).query_async(&mut connection).await
     }
 }
@@ -131,12 +67,7 @@ impl WorkflowStates for RedisStates {
 
 /// The kind of a failure alone: the server's own text may name what nobody should see.
 fn told(fault: &RedisError) -> StateFault {
-    let kind = match fault.kind() {
-        ErrorKind::AuthenticationFailed => "it refused the password",
-        _ if fault.is_timeout() => "it did not answer in time",
-        _ if fault.is_io_error() => "it could not be reached",
-        _ => "it did not do what it was asked",
-    };
+    let kind = redis_line::kind(fault);
     tracing::warn!(kind, "the Redis store of workflow states failed");
     StateFault(format!("the Redis store failed ({kind})"))
 }

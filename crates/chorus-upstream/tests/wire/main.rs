@@ -6,3 +6,4 @@ mod answers;
 mod bench;
 mod connections;
 mod streams;
+mod ways;

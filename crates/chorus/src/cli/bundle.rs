@@ -158,6 +158,9 @@ pub(crate) struct Remote {
     /// Speak to a registry that is not on this machine without TLS.
     #[arg(long)]
     pub(crate) plain_http: bool,
+    /// Seconds that a registry may be silent.
+    #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) silence: u64,
 }
 
 /// Flags of `sign`.

@@ -6,9 +6,10 @@ use crate::terminal::{note, say};
 use chorus_infer::TextEncoder;
 use chorus_infer::encoder::encoder_for;
 use chorus_lab::{
-    Calibrate, EvalInjection, EvalPii, InjectionReport, LabFault, Replay, Report, SelectorKind, Task,
-    TrainHead, TrainInjection, TrainNames, TrainSelector,
+    Calibrate, CalibrateFloor, EvalCache, EvalInjection, EvalPii, InjectionReport, LabFault, Replay, Report,
+    SelectorKind, Task, TrainHead, TrainInjection, TrainNames, TrainSelector,
 };
+use chorus_spec::Permille;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -35,6 +36,14 @@ pub(crate) async fn run(command: Lab) -> anyhow::Result<ExitCode> {
             let work = EvalInjection { data_dir: data };
             injection(&encoder, models_dir, move |encoder| work.run(encoder, &mut |text| note(text))).await
         }
+        Lab::CalibrateFloor { file, risk, confidence } => {
+            say(&CalibrateFloor { file, risk, confidence }.run()?.to_string());
+            Ok(ExitCode::SUCCESS)
+        }
+        Lab::Halu => {
+            say(&chorus_lab::measure_halu().to_string());
+            Ok(ExitCode::SUCCESS)
+        }
         Lab::TrainNames { data, out } => {
             let report = TrainNames { data_dir: data, out_dir: out }.run(&mut |text| note(text))?;
             say(&format!("learnt from {} texts", report.learnt));
@@ -45,11 +54,32 @@ pub(crate) async fn run(command: Lab) -> anyhow::Result<ExitCode> {
             say(&report.to_string());
             Ok(ExitCode::SUCCESS)
         }
+        Lab::CacheEval { encoder, threshold, wrong, models_dir } => {
+            let work = EvalCache { threshold: threshold.map(Permille::of) };
+            cache(work, &encoder, wrong, models_dir).await
+        }
         Lab::EvalPii { data } => {
             say(&EvalPii { data_dir: data }.run()?.to_string());
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+async fn cache(
+    work: EvalCache,
+    name: &str,
+    wrong: bool,
+    models_dir: Option<PathBuf>,
+) -> anyhow::Result<ExitCode> {
+    let encoder = setup::encoder_named(&offline_work(models_dir), encoder_for(name)).await?;
+    let report = tokio::task::spawn_blocking(move || work.run(&*encoder, &mut |text| note(text))).await??;
+    say(report.to_string().trim_end());
+    if wrong {
+        for (relation, kept, asked, differs, similarity) in &report.wrong {
+            say(&format!("{}\t{similarity:.3}\t{differs:?}\t{kept}\t{asked}", relation.as_str()));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn injection(

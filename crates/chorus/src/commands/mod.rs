@@ -2,12 +2,15 @@
 
 mod ask;
 pub(crate) mod bundle;
+mod candidates;
 mod check;
 mod explain;
 mod keys;
 mod lab;
 mod models;
 mod policy;
+mod replay;
+mod rollout;
 mod runs;
 mod serve;
 
@@ -26,6 +29,8 @@ pub(crate) async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Artifact(verb) => bundle::run(verb).await,
         Command::Models(command) => models::run(command).await,
         Command::Runs(command) => runs::run(command).await,
+        Command::Rollout(flags) => rollout::run(flags).await,
+        Command::Replay(flags) => replay::run(flags).await,
         Command::Keys(command) => keys::run(command),
         Command::Lab(command) => lab::run(command).await,
     }

@@ -1,6 +1,8 @@
 //! `chorus serve [FILE|BUNDLE]`: both planes, until the process is told to stop; SIGHUP and a changed file load anew.
 
 use super::bundle::{BundleShelf, is_bundle};
+use super::candidates::{self, Opener};
+use super::replay;
 use crate::cli::Serve;
 use crate::policy_file::is_policy;
 use crate::printer::Printer;
@@ -10,9 +12,9 @@ use crate::terminal::note;
 use anyhow::Context;
 use chorus_engine::reload::{self, Bundles, Cause, Offer, Offered, Origin, QUIET, Versions, Watching};
 use chorus_engine::{Configuration, Engine, Inbound, Options};
-use chorus_server::{Bound, Door, DoorLimits, Planes};
+use chorus_server::{Bound, Door, DoorLimits, Planes, Traces};
 use chorus_spec::Spec;
-use chorus_store::KeyStore;
+use chorus_store::{KeyStore, RunStore};
 use chorus_wire::{ChatRequest, Message, Role};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -27,24 +29,31 @@ pub(crate) async fn run(flags: Serve, envoy: Option<u16>) -> anyhow::Result<Exit
     let Start { spec, offer } = start(&flags, &origin).await?;
     let (data, management) = addresses(&flags, &spec);
     let (planes, bound) = bind(data, management, envoy).await?;
-    let records = Arc::new(setup::records(flags.source.runs_file.clone())?);
+    let traces = spec.global.tracing.clone().map(Traces::start).transpose()?;
+    let records = traced(Arc::new(setup::records(flags.source.runs_file.clone())?), traces.as_ref());
     let stock = Stock::new(flags.file.as_deref(), &flags.source).bounded_by(flags.spending.budget());
     let stock = Arc::new(stock);
-    let mut options = Options { records: Some(records), ..stock.options(&spec).await? };
+    let recall = Some(setup::recall(flags.source.runs_file.clone())?);
+    let mut options = Options { records: Some(records), recall, ..stock.options(&spec).await? };
     if offer.first.folder.is_some() {
         options.folders.config.clone_from(&offer.first.folder);
     }
     let outcomes = Arc::new(setup::outcomes(flags.source.runs_file.clone())?);
     let engine = stock::engine_of(spec, options, offer.first.artifact.clone()).await?.taking(outcomes).await;
+    let engine = match flags.record {
+        Some(record) => engine.recording(replay::tapes(flags.source.runs_file.clone(), record)?),
+        None => engine,
+    };
     beside(&engine, &stock, offer.others).await?;
     let configuration = configuration(&flags, origin, &engine, &offer.first.text, stock)?;
+    rolled_on(&configuration).await;
     let _watching = watching(&flags, &configuration);
     let limits =
         DoorLimits { keepalive: Duration::from_secs(flags.keepalive.max(1)), ..DoorLimits::default() };
     let keep = engine.serving().spec.global.response_api;
     let responses = setup::responses(flags.source.runs_file.clone(), &keep)?;
     let door = Door::new(engine.clone(), limits).managing(Arc::clone(&configuration)).keeping(responses);
-    let door = keyed(door, &flags)?;
+    let door = keyed(door, &flags)?.traced(traces);
     door.set_ready(true);
     note(&greeting(&engine, &bound));
 
@@ -68,6 +77,14 @@ pub(crate) async fn run(flags: Serve, envoy: Option<u16>) -> anyhow::Result<Exit
         () = signals.next() => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The records, whose runs are traced where the configuration says so.
+fn traced(records: Arc<dyn RunStore>, traces: Option<&Traces>) -> Arc<dyn RunStore> {
+    match traces {
+        Some(traces) => traces.over(records),
+        None => records,
+    }
 }
 
 /// The sockets, and where they are.
@@ -159,7 +176,22 @@ fn configuration(
         note(&format!("note: versions of the configuration cannot be kept, so it cannot be written: {why}"));
         None
     });
-    Ok(Arc::new(Configuration::new(engine.clone(), text, origin, stock, versions)))
+    let opener = Arc::new(Opener::new(&flags.bound, &flags.source)?);
+    let state = candidates::state_file(flags.file.as_deref(), &flags.source)?;
+    let configuration = Configuration::new(engine.clone(), text, origin, stock, versions);
+    Ok(Arc::new(configuration.trying(opener, state)))
+}
+
+/// Goes on with a rollout that an earlier process began.
+async fn rolled_on(configuration: &Configuration) {
+    match configuration.resume().await {
+        Ok(Some(rollout)) => {
+            let (percent, path) = (rollout.percent.as_percent(), rollout.source.path.display());
+            note(&format!("rollout goes on: {path} ({:?}, {percent}%)", rollout.standing));
+        }
+        Ok(None) => {}
+        Err(why) => note(&format!("note: a rollout does not go on, what was named is served: {why}")),
+    }
 }
 
 fn watching(flags: &Serve, configuration: &Arc<Configuration>) -> Option<Watching> {

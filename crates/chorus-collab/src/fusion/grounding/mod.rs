@@ -20,8 +20,8 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use meaning::{MeaningScorer, TextVectors};
-pub use overlap::OverlapScorer;
 pub(super) use overlap::terms;
+pub use overlap::{KnownText, OverlapScorer};
 
 /// Most sentences of an answer that are looked at.
 const MAX_SENTENCES: usize = 16;

@@ -6,7 +6,7 @@
 
 use super::sentences;
 use super::{Support, SupportScorer};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Shorter words carry grammar, mostly.
 const CONTENT_CHARS: usize = 4;
@@ -24,17 +24,51 @@ pub struct OverlapScorer;
 
 impl SupportScorer for OverlapScorer {
     fn support(&self, sentence: &str, reference: &str) -> Option<Support> {
+        Some(KnownText::of(reference).support(sentence))
+    }
+}
+
+/// A reference taken apart once, for many sentences that are held against it.
+#[derive(Debug, Clone, Default)]
+pub struct KnownText {
+    sentences: Vec<Words>,
+    /// The sentences that hold a content word or number.
+    holders: BTreeMap<String, Vec<usize>>,
+}
+
+impl KnownText {
+    /// That text.
+    #[must_use]
+    pub fn of(reference: &str) -> Self {
+        let sentences = sentences::of(reference, usize::MAX, usize::MAX);
+        let sentences: Vec<Words> = sentences.into_iter().map(Words::of).collect();
+        let mut holders: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (at, words) in sentences.iter().enumerate() {
+            for term in words.terms() {
+                holders.entry(term.clone()).or_default().push(at);
+            }
+        }
+        Self { sentences, holders }
+    }
+
+    /// How far it supports a sentence, as [`OverlapScorer`] says it.
+    #[must_use]
+    pub fn support(&self, sentence: &str) -> Support {
         let claim = Words::of(sentence);
-        let known = sentences::of(reference, usize::MAX, usize::MAX).into_iter().map(Words::of);
-        let closest = known.map(|known| (claim.recall(&known), known)).max_by(|a, b| a.0.total_cmp(&b.0));
-        let Some((recall, known)) = closest else {
-            return Some(Support { entailed: 0.0, contradicted: 0.0 });
+        let mut held: BTreeMap<usize, usize> = BTreeMap::new();
+        for at in claim.terms().filter_map(|term| self.holders.get(term)).flatten() {
+            *held.entry(*at).or_default() += 1;
+        }
+        let closest = held.into_iter().max_by_key(|(_, count)| *count);
+        let Some(known) = closest.and_then(|(at, _)| self.sentences.get(at)) else {
+            return Support { entailed: 0.0, contradicted: 0.0 };
         };
-        Some(if recall >= SAME_SUBJECT && claim.conflicts(&known) {
+        let recall = claim.recall(known);
+        if recall >= SAME_SUBJECT && claim.conflicts(known) {
             Support { entailed: 0.0, contradicted: recall }
         } else {
             Support { entailed: recall, contradicted: 0.0 }
-        })
+        }
     }
 }
 
@@ -46,6 +80,7 @@ pub(in crate::fusion) fn terms(text: &str) -> BTreeSet<String> {
 }
 
 /// What a sentence is made of.
+#[derive(Debug, Clone)]
 pub(super) struct Words {
     content: BTreeSet<String>,
     numbers: BTreeSet<String>,
@@ -68,6 +103,10 @@ impl Words {
             }
         }
         words
+    }
+
+    fn terms(&self) -> impl Iterator<Item = &String> {
+        self.content.iter().chain(&self.numbers)
     }
 
     /// The share of its content words and numbers that the other one holds; 0 where it has none.

@@ -65,6 +65,7 @@ impl Setup {
             local: None,
             records: Some(Arc::new(records.clone())),
             limits: self.limits,
+            recall: None,
             folders: Default::default(),
         };
         let outcomes = Arc::new(SqliteOutcomes::in_memory().unwrap());
@@ -116,6 +117,11 @@ impl House {
 
     pub(crate) async fn post(&self, path: &str, body: impl Into<Bytes>) -> Answer {
         let request = Request::post(self.url(path)).body(Full::new(body.into())).unwrap();
+        self.send(request).await.whole().await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
+        let request = Request::delete(self.url(path)).body(Full::default()).unwrap();
         self.send(request).await.whole().await
     }
 

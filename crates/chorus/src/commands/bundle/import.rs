@@ -8,7 +8,7 @@ use crate::terminal::{note, say};
 use anyhow::{Context, bail};
 use chorus_bundle::import::{ImportFault, Imported, split};
 use chorus_bundle::{Bundle, binding, mount, verify};
-use chorus_spec::Spec;
+use chorus_spec::{Document, Spec};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -57,8 +57,14 @@ fn same_routes(text: &str, imported: &Imported) -> anyhow::Result<Bundle> {
         anyhow::anyhow!("the binding does not hold: {}", first.unwrap_or_default())
     };
     let binding = binding::read(&file.unwrap_or_default(), &bundle.mom).map_err(told)?;
-    let bound = mount::check(&bundle, &binding).map_err(told)?;
-    let again = bound.spec.context("the bound bundle does not load")?;
+    let mount = mount::mount(&bundle, &binding, None).map_err(told)?;
+    let mut document = mount.documents.first().context("there is nothing to serve")?.document.clone();
+    if let Some(runtime) = imported.files.get("runtime.yaml") {
+        // What is served is both: a plugin reads the settings of the store that it uses.
+        let runtime = Document::parse(&String::from_utf8_lossy(runtime)).map_err(told)?;
+        document.merge(&runtime.to_json());
+    }
+    let again = chorus_spec::read_document(&document).spec.context("the bound bundle does not load")?;
     let before = chorus_spec::read(text).spec.context("the configuration does not load")?;
     if routes(&before) != routes(&again) {
         bail!("the bound bundle does not route as the configuration does");

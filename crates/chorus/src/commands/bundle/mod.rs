@@ -21,6 +21,7 @@ pub(crate) use shelf::{BundleShelf, is_bundle};
 use crate::cli::Artifact;
 use crate::terminal::{note, say, table};
 use anyhow::{Context, bail};
+use chorus_bundle::calibration::{self, Footing, SAFE};
 use chorus_bundle::{Bundle, diff};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -112,6 +113,16 @@ fn inspect(path: &Path, as_json: bool, graph: bool) -> anyhow::Result<ExitCode> 
         };
         rows.extend(mom.operating_points.iter().map(row));
         say(&format!("{}\n", table(&rows)));
+    }
+    for (point, footing) in calibration::footings(mom, &bundle.graph) {
+        say(&match footing {
+            Footing::Calibrated(it) => format!("{point}: the threshold is calibrated: {it}\n"),
+            Footing::SafeSide => {
+                format!(
+                    "{point}: the threshold is not calibrated; it is served on the safe side, at {SAFE} or above\n"
+                )
+            }
+        });
     }
     let mut rows = vec![["blob", "bytes", "digest"].map(str::to_owned)];
     rows.extend(

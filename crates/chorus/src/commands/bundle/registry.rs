@@ -5,9 +5,10 @@ use super::{identity, seal};
 use crate::cli::Remote;
 use crate::terminal::{note, say, table};
 use anyhow::bail;
-use chorus_registry::{Credential, Name, Pulled, Registry, RegistryFault};
+use chorus_registry::{Credential, Name, Pulled, Reach, Registry, RegistryFault};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 fn open(name: &str, remote: &Remote) -> anyhow::Result<(Registry, Name)> {
     let name = Name::read(name)?;
@@ -15,7 +16,8 @@ fn open(name: &str, remote: &Remote) -> anyhow::Result<(Registry, Name)> {
     let credential = set("CHORUS_REGISTRY_USER")
         .zip(set("CHORUS_REGISTRY_PASSWORD"))
         .map(|(user, password)| Credential { user, password });
-    Ok((Registry::open(credential, &name, remote.plain_http), name))
+    let reach = Reach { plain: remote.plain_http, silence: Duration::from_secs(remote.silence) };
+    Ok((Registry::open(credential, &name, reach), name))
 }
 
 fn refused(fault: &RegistryFault) -> anyhow::Error {

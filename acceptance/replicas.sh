@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Two replicas and a real Redis server: one limit, one store of waiting workflows; and what they do once it is gone.
+# Everything stays on 127.0.0.1 and is stopped at the end.
+#
+#   CHORUS     the binary
+#   UPSTREAM   base URL of a scripted backend, with /v1 (`cargo xtask upstream`)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+chorus=$(realpath "${CHORUS:?the binary}")
+export CHORUS_UPSTREAM=${UPSTREAM:?a scripted backend}
+if ! command -v redis-server >/dev/null; then
+  echo "not run: two replicas (no redis-server is on PATH; Debian: apt-get install redis-server)"
+  exit 0
+fi
+
+. acceptance/servers.sh
+
+redis_port=$(free_port)
+export REDIS_PASSWORD=sesame
+redis-server --port "$redis_port" --bind 127.0.0.1 --save "" --requirepass "$REDIS_PASSWORD" --dir "$work" \
+  >"$work/redis.log" 2>&1 &
+redis=$!
+started+=("$redis")
+until_open "$redis_port"
+
+sed "s/\${REDIS_ADDRESS}/127.0.0.1:$redis_port/" acceptance/replicas.yaml >"$work/replicas.yaml"
+replicas=()
+for name in a b; do
+  port=$(free_port)
+  "$chorus" serve "$work/replicas.yaml" --port "$port" --management-port 0 --grace 2 --no-watch \
+    --runs-file "$work/$name/runs.sqlite" --keys-file "$work/$name/keys.sqlite" >"$work/$name.log" 2>&1 &
+  started+=($!)
+  until_open "$port"
+  replicas+=("http://127.0.0.1:$port")
+done
+python3 acceptance/replicas.py shared "${replicas[@]}" || { cat "$work"/*.log >&2; exit 1; }
+kill "$redis"
+wait "$redis" 2>/dev/null || true
+python3 acceptance/replicas.py alone "${replicas[0]}" || { cat "$work"/*.log >&2; exit 1; }

@@ -1,0 +1,120 @@
+//! `global.stores.memory` and the plugin `memory`.
+//!
+//! The store's settings are the defaults of every route's plugin. Source: contract §1.9, §1.10.
+
+use super::cursor::Cursor;
+use super::patterns;
+use crate::diagnostic::code;
+use crate::{HybridMode, MemoryQuality, MemorySettings, MemoryStore, Reflection};
+use std::time::Duration;
+
+/// Most memories that one request may be given.
+const LIMIT_MOST: i64 = 100;
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Backends that the contract names and this version does not run.
+const FOREIGN: [&str; 3] = ["milvus", "valkey", "qdrant"];
+
+/// Reads `global.stores.memory`.
+pub(super) fn store(root: &Cursor<'_>) -> MemoryStore {
+    let Some(at) = root.dig(&["global", "stores", "memory"]) else { return MemoryStore::default() };
+    if at.boolean("enabled") == Some(false) {
+        return MemoryStore {
+            defaults: settings(&at, &MemorySettings::default(), KEYS),
+            ..MemoryStore::default()
+        };
+    }
+    foreign(&at, "backend", &FOREIGN);
+    let mut defaults = settings(&at, &MemorySettings::default(), KEYS);
+    defaults.disabled_models = at.strings("disabled_models");
+    if let Some(quality) = at.get("quality_scoring") {
+        defaults.quality = self::quality(&quality);
+    }
+    MemoryStore {
+        enabled: at.boolean("enabled").unwrap_or(false),
+        disabled_routes: at.strings("disabled_routes"),
+        defaults,
+    }
+}
+
+/// Reads the plugin of a route.
+pub(super) fn plugin(at: &Cursor<'_>, store: &MemoryStore) -> MemorySettings {
+    settings(at, &store.defaults, ["retrieval_limit", "similarity_threshold"])
+}
+
+/// What the store calls the two settings that a plugin names otherwise.
+const KEYS: [&str; 2] = ["default_retrieval_limit", "default_similarity_threshold"];
+
+fn settings(at: &Cursor<'_>, defaults: &MemorySettings, [limit, threshold]: [&str; 2]) -> MemorySettings {
+    let count = at.integer_in(limit, 0, LIMIT_MOST).filter(|n| *n > 0);
+    MemorySettings {
+        retrieval_limit: count.and_then(|n| usize::try_from(n).ok()).unwrap_or(defaults.retrieval_limit),
+        similarity_threshold: at.float_in(threshold, 0.0, 1.0).unwrap_or(defaults.similarity_threshold),
+        auto_store: at.boolean("auto_store").unwrap_or(defaults.auto_store),
+        hybrid: hybrid(at, defaults.hybrid),
+        reflection: at
+            .get("reflection")
+            .map_or_else(|| defaults.reflection.clone(), |it| reflection(&it, &defaults.reflection)),
+        disabled_models: defaults.disabled_models.clone(),
+        quality: defaults.quality,
+    }
+}
+
+fn hybrid(at: &Cursor<'_>, default: Option<HybridMode>) -> Option<HybridMode> {
+    const MODES: [(&str, HybridMode); 2] =
+        [("weighted", HybridMode::Weighted), ("rrf", HybridMode::ReciprocalRank)];
+    let mode = at.word("hybrid_mode", &MODES);
+    match at.boolean("hybrid_search") {
+        Some(true) => Some(mode.or(default).unwrap_or_default()),
+        Some(false) => None,
+        None => default.map(|default| mode.unwrap_or(default)),
+    }
+}
+
+fn reflection(at: &Cursor<'_>, defaults: &Reflection) -> Reflection {
+    let written = at.items("block_patterns");
+    patterns::check(&written, "`block_patterns`", false);
+    let block =
+        if written.is_empty() { defaults.block_patterns.clone() } else { at.strings("block_patterns") };
+    let days = at.count("recency_decay_days").and_then(|days| u32::try_from(days).ok());
+    Reflection {
+        enabled: at.boolean("enabled").unwrap_or(defaults.enabled),
+        max_inject_tokens: at.count("max_inject_tokens").unwrap_or(defaults.max_inject_tokens),
+        half_life: days.map_or(defaults.half_life, |days| DAY * days),
+        dedup_threshold: at.float_in("dedup_threshold", 0.0, 1.0).unwrap_or(defaults.dedup_threshold),
+        block_patterns: block,
+    }
+}
+
+fn quality(at: &Cursor<'_>) -> MemoryQuality {
+    let defaults = MemoryQuality::default();
+    MemoryQuality {
+        initial_strength_days: at.positive("initial_strength_days").unwrap_or(defaults.initial_strength_days),
+        prune_threshold: at.float_in("prune_threshold", 0.0, 1.0).unwrap_or(defaults.prune_threshold),
+        max_memories_per_user: at
+            .count("max_memories_per_user")
+            .and_then(|n| usize::try_from(n).ok())
+            .unwrap_or(defaults.max_memories_per_user),
+    }
+}
+
+/// Refuses a backend that the contract names and this version does not run; `embedded`, and none, is our own.
+pub(super) fn foreign(at: &Cursor<'_>, key: &str, names: &[&str]) {
+    let Some(named) = at.get(key) else { return };
+    let Some(text) = named.text() else { return };
+    let own = ["", "memory", "embedded"];
+    if own.iter().any(|word| text.trim().eq_ignore_ascii_case(word)) {
+        return;
+    }
+    let known = names.iter().any(|name| text.trim().eq_ignore_ascii_case(name));
+    let help = "leave it out, or write `embedded`: the store of this process needs no server".to_owned();
+    if known {
+        named.error_help(
+            code::NOT_SUPPORTED_YET,
+            format!("the backend `{text}` is known, not supported"),
+            help,
+        );
+    } else {
+        named.error_help(code::BAD_VALUE, format!("there is no backend `{text}`"), help);
+    }
+}

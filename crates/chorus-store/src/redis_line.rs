@@ -1,0 +1,106 @@
+//! A connection to a Redis server: opened when it is first used, shared, opened again when it is lost.
+//!
+//! It knows no configuration: address and password come resolved. **Invariant:** no fault repeats an address or a password.
+
+use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use redis::{Client, ConnectionAddr, ErrorKind, IntoConnectionInfo as _, RedisConnectionInfo, RedisError};
+use std::fmt;
+use std::time::Duration;
+use tokio::sync::OnceCell;
+
+/// The port where an address names none.
+const PORT: u16 = 6379;
+
+/// How a server is reached.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RedisPlace {
+    /// `host:port`.
+    pub address: String,
+    /// The database's number.
+    pub database: i64,
+    /// The password; never shown.
+    pub password: Option<String>,
+    /// Whether the connection is encrypted.
+    pub tls: bool,
+    /// Whether any certificate will do.
+    pub tls_any_certificate: bool,
+    /// How often a lost connection is tried again.
+    pub retries: usize,
+    /// What the names of keys begin with.
+    pub key_prefix: String,
+}
+
+impl fmt::Debug for RedisPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisPlace").field("database", &self.database).finish_non_exhaustive()
+    }
+}
+
+/// Why a place cannot be one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the address of the Redis server cannot be used")]
+pub struct RedisPlaceFault;
+
+/// The connection.
+#[derive(Clone)]
+pub(crate) struct RedisLine {
+    client: Client,
+    retries: usize,
+    connect_time: Duration,
+    command_time: Duration,
+    connection: OnceCell<ConnectionManager>,
+}
+
+impl RedisLine {
+    /// To that place; nothing is sent yet. The times are those that a connection, and one command, may take.
+    ///
+    /// # Errors
+    /// [`RedisPlaceFault`].
+    pub(crate) fn new(
+        place: &RedisPlace,
+        connect_time: Duration,
+        command_time: Duration,
+    ) -> Result<Self, RedisPlaceFault> {
+        let (host, port) = place.address.rsplit_once(':').unwrap_or((&place.address, ""));
+        let port = if port.is_empty() { PORT } else { port.parse().map_err(|_| RedisPlaceFault)? };
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let address = if place.tls {
+            ConnectionAddr::TcpTls { host, port, insecure: place.tls_any_certificate, tls_params: None }
+        } else {
+            ConnectionAddr::Tcp(host, port)
+        };
+        let mut who = RedisConnectionInfo::default().set_db(place.database);
+        if let Some(password) = &place.password {
+            who = who.set_password(password);
+        }
+        let info = address.into_connection_info().map_err(|_| RedisPlaceFault)?.set_redis_settings(who);
+        let client = Client::open(info).map_err(|_| RedisPlaceFault)?;
+        let connection = OnceCell::new();
+        Ok(Self { client, retries: place.retries, connect_time, command_time, connection })
+    }
+
+    /// The connection itself.
+    ///
+    /// # Errors
+    /// What the client says.
+    pub(crate) async fn connection(&self) -> Result<ConnectionManager, RedisError> {
+        let connect = || async {
+            let config = ConnectionManagerConfig::new()
+                .set_number_of_retries(self.retries)
+                .set_connection_timeout(Some(self.connect_time))
+                .set_response_timeout(Some(self.command_time));
+            self.client.get_connection_manager_with_config(config).await
+        };
+        self.connection.get_or_try_init(connect).await.cloned()
+    }
+}
+
+/// The kind of a failure alone: the server's own text may name what nobody should see.
+pub(crate) fn kind(fault: &RedisError) -> &'static str {
+    match fault.kind() {
+        ErrorKind::AuthenticationFailed => "it refused the password",
+        _ if fault.is_timeout() => "it did not answer in time",
+        _ if fault.is_io_error() => "it could not be reached",
+        _ => "it did not do what it was asked",
+    }
+}

@@ -1,0 +1,153 @@
+//! Servers that a chore starts as processes of their own: started, waited for, measured, and stopped.
+//!
+//! It knows no server. **Invariant:** a process that was started here is gone when its [`Server`] is.
+
+mod measure;
+
+pub(crate) use measure::{Load, load_average, open_files, resident_bytes};
+
+use anyhow::{Context, bail, ensure};
+use std::fs::File;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long a server may take to listen, and to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running server.
+pub(crate) struct Server {
+    child: Child,
+    name: String,
+    log: PathBuf,
+}
+
+impl Server {
+    /// Starts it; what it says goes to `NAME.log` in that folder.
+    pub(crate) fn start(name: &str, command: &mut Command, folder: &Path) -> anyhow::Result<Self> {
+        let log = folder.join(format!("{name}.log"));
+        let file = File::options().create(true).append(true).open(&log)?;
+        let output = Stdio::from(file.try_clone()?);
+        let command = command.stdin(Stdio::null()).stdout(output).stderr(file);
+        let child = command.spawn().with_context(|| format!("{name} does not start"))?;
+        Ok(Self { child, name: name.to_owned(), log })
+    }
+
+    /// Waits until it listens there.
+    pub(crate) fn until_open(&mut self, port: u16) -> anyhow::Result<()> {
+        let began = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let ended = self.child.try_wait()?.is_some();
+            if ended || began.elapsed() > PATIENCE {
+                bail!("{} does not listen; it said:\n{}", self.name, self.said());
+            }
+            sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// What it has said.
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Its id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it at once, as a kill from outside does.
+    pub(crate) fn kill(&mut self) -> anyhow::Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Asks it to end, and waits for that.
+    pub(crate) fn stop(&mut self) -> anyhow::Result<()> {
+        if self.child.try_wait()?.is_some() {
+            return Ok(());
+        }
+        let asked = Command::new("kill").arg(self.id().to_string()).status()?;
+        ensure!(asked.success(), "{} cannot be told to stop", self.name);
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            if self.child.try_wait()?.is_some() {
+                return Ok(());
+            }
+            sleep(Duration::from_millis(20));
+        }
+        self.kill()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Nobody is left to tell of a failure; the process was asked first, so that its own children end too.
+        let _ = self.stop();
+    }
+}
+
+/// A port that is free now.
+pub(crate) fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// Whether a program of that name can be started.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+    found.is_ok_and(|found| found.status.success())
+}
+
+/// A folder of this run below the target folder; emptied first.
+pub(crate) fn folder(root: &Path, name: &str) -> anyhow::Result<PathBuf> {
+    let folder = root.join("target").join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?;
+    }
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// Runs the same chore again as a release build, next to a release build of the server; `None` where this is one.
+/// Debug builds would measure themselves.
+pub(crate) fn in_release(root: &Path, words: &[&str]) -> anyhow::Result<Option<()>> {
+    if !cfg!(debug_assertions) {
+        return Ok(None);
+    }
+    let built = Command::new("cargo")
+        .args(["build", "--release", "--quiet", "--package", "chorus", "--package", "xtask"])
+        .current_dir(root)
+        .status()?;
+    ensure!(built.success(), "the release build failed");
+    let ended = Command::new(root.join("target/release/xtask")).args(words).current_dir(root).status()?;
+    ensure!(ended.success(), "it failed; see above");
+    Ok(Some(()))
+}
+
+/// `chorus serve` of a release build, with its state in that folder.
+pub(crate) fn chorus(root: &Path, config: &Path, folder: &Path, ports: Ports) -> Command {
+    let mut command = Command::new(root.join("target/release/chorus"));
+    command.arg("serve").arg(config);
+    command.args(["--port", &ports.data.to_string(), "--management-port", &ports.management.to_string()]);
+    command.args(["--no-watch", "--grace", "2"]);
+    command.arg("--runs-file").arg(folder.join("runs.sqlite"));
+    command.arg("--keys-file").arg(folder.join("keys.sqlite"));
+    command
+}
+
+/// Where a Chorus listens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ports {
+    pub(crate) data: u16,
+    pub(crate) management: u16,
+}
+
+impl Ports {
+    /// Two free ones.
+    pub(crate) fn free() -> anyhow::Result<Self> {
+        Ok(Self { data: free_port()?, management: free_port()? })
+    }
+}
