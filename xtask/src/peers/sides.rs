@@ -25,7 +25,7 @@ impl Side {
 /// Starts all.
 pub(super) fn start(root: &Path, folder: &Path, litellm: Option<&Path>) -> anyhow::Result<Vec<Side>> {
     let port = process::free_port()?;
-    let mut backend = Command::new(root.join("target/release/xtask"));
+    let mut backend = Command::new(std::env::current_exe()?);
     backend.args(["bench-upstream", &port.to_string()]);
     let direct = side("direct", port, &mut backend, folder)?;
     let mut sides = vec![direct, nginx(folder, port)?, chorus(root, folder, port)?];
