@@ -25,7 +25,7 @@ fn signals(root: &Path) -> anyhow::Result<()> {
 
 /// `docs/projections.md` and a page a kind below `docs/projections`.
 fn projections(root: &Path) -> anyhow::Result<()> {
-    example(root, "chorus-policy", "manual")?;
+    example(root, "chorus-policy", "projections")?;
     say("docs/projections.md and docs/projections are written");
     Ok(())
 }

@@ -222,4 +222,19 @@ mod tests {
     fn all_fourteen_plugins_are_known() {
         assert_eq!(plugin_kinds().len(), 14, "{:?}", plugin_kinds());
     }
+
+    #[test]
+    fn every_plugin_has_a_page_that_names_each_of_its_keys() {
+        let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plugins");
+        for kind in plugin_kinds() {
+            let page = std::fs::read_to_string(docs.join(format!("{kind}.md"))).unwrap_or_default();
+            for heading in ["## When\n", "## Parameters\n", "## Cost\n", "## When it fails\n", "## Source\n"]
+            {
+                assert!(page.contains(heading), "docs/plugins/{kind}.md lacks {heading}");
+            }
+            for key in read_keys(&format!("plugin_{kind}")).into_iter().filter(|key| *key != "enabled") {
+                assert!(page.contains(key), "docs/plugins/{kind}.md does not name `{key}`");
+            }
+        }
+    }
 }

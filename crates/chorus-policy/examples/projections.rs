@@ -1,4 +1,4 @@
-//! Writes the manual of projections into a folder: `cargo run -p chorus-policy --example manual -- docs`.
+//! Writes the manual of projections into a folder: `cargo run -p chorus-policy --example projections -- docs`.
 //!
 //! It knows files; the texts come from [`chorus_policy::manual`].
 
