@@ -32,11 +32,14 @@ const COOLING: Duration = Duration::from_secs(8);
 
 /// Runs it.
 pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
-    let minutes: f64 = match words {
-        [] => 2.0,
-        ["--minutes", minutes] => minutes.parse()?,
-        _ => bail!("usage: cargo xtask endurance [--minutes N]"),
-    };
+    let (mut minutes, mut flat) = (2.0, verdict::FLAT);
+    for pair in words.chunks(2) {
+        match pair {
+            ["--minutes", number] => minutes = number.parse()?,
+            ["--drift", percent] => flat = percent.parse()?,
+            _ => bail!("usage: cargo xtask endurance [--minutes N] [--drift PERCENT]"),
+        }
+    }
     ensure!(minutes >= 1.0, "--minutes takes at least 1: memory has to warm up");
     let again: Vec<&str> = [&["endurance"], words].concat();
     if process::in_release(root, &again)?.is_some() {
@@ -44,10 +47,10 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     }
     let folder = process::folder(root, "endurance")?;
     let runtime = tokio::runtime::Runtime::new()?;
-    runtime.block_on(endure(root, &folder, Duration::from_secs_f64(minutes * 60.0)))
+    runtime.block_on(endure(root, &folder, Duration::from_secs_f64(minutes * 60.0), flat))
 }
 
-async fn endure(root: &Path, folder: &Path, lasts: Duration) -> anyhow::Result<()> {
+async fn endure(root: &Path, folder: &Path, lasts: Duration, flat: f64) -> anyhow::Result<()> {
     let backend = Backend::start().await?;
     let (chorus, ports) = serve(root, folder, &backend.scripts.base_url())?;
     // One request opens what is opened once, such as the files of the records.
@@ -68,7 +71,7 @@ async fn endure(root: &Path, folder: &Path, lasts: Duration) -> anyhow::Result<(
     ));
     let watching = tokio::spawn(watch(chorus.id(), lasts));
     seen.add(clients::ask(ports.data, Pace::new(CLIENTS, Some(rate * SHARE), lasts, first)).await);
-    let memory = watching.await??;
+    let memory = Memory { looks: watching.await??, flat };
     tokio::time::sleep(COOLING).await;
     let files = (base, process::open_files(chorus.id())?);
     let connections = backend.scripts.open_connections();
@@ -102,14 +105,14 @@ fn serve(root: &Path, folder: &Path, upstream: &str) -> anyhow::Result<(Server, 
 }
 
 /// The memory over the run, a look a second.
-async fn watch(id: u32, lasts: Duration) -> anyhow::Result<Memory> {
+async fn watch(id: u32, lasts: Duration) -> anyhow::Result<Vec<u64>> {
     let began = tokio::time::Instant::now();
     let mut looks = Vec::new();
     while began.elapsed() < lasts {
         tokio::time::sleep(LOOK).await;
         looks.push(process::resident_bytes(id)?);
     }
-    Ok(Memory { looks })
+    Ok(looks)
 }
 
 impl Pace {
