@@ -99,8 +99,10 @@ impl Life {
                 Ending::Failed(code)
             }
         };
-        // The door takes the last part first: what is recorded is no longer the client's time.
-        tokio::task::yield_now().await;
+        // The door takes all parts first: what is recorded is no longer the client's time.
+        while !self.parts.is_closed() && self.parts.capacity() < self.parts.max_capacity() {
+            tokio::task::yield_now().await;
+        }
         self.recorded(draft, ending, elapsed)
     }
 
