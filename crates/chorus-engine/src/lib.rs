@@ -42,6 +42,7 @@ mod outcomes;
 mod overlay;
 pub mod plan;
 pub mod plugins;
+mod private_folder;
 pub mod quota;
 mod reasoning;
 mod record;

@@ -185,30 +185,20 @@ impl Life {
     }
 
     fn calls(&self, work: &Work, own: &BudgetSettings, progress: Option<mpsc::Sender<Part>>) -> LiveCalls {
-        let limits = self
-            .mom
-            .limits
-            .lowered_by(&self.mom.artifact.budget(work.request.model()))
-            .lowered_by(&work.budget)
-            .lowered_by(own);
         LiveCalls {
-            mom: Arc::clone(&self.mom),
-            budget: Arc::new(Budget::new(limits, self.started)),
-            ledger: self.ledger.clone(),
             headers: work.headers.clone(),
             candidates: work.candidates.clone(),
-            caller: self.caller,
             on_member: progress.map(loopers::member_teller),
             output_contract: work.output_contract.clone(),
-            best: Mutex::default(),
-            guard: self.guard.clone(),
+            ..self.calls_within(work.request.model(), &work.budget, own)
         }
     }
 
-    /// Who asks models before the route is known: what the operator and the request allow holds, no decision's budget yet.
-    fn adviser(&self, request: &ChatRequest, own: &BudgetSettings) -> Adviser {
-        let limits = self.mom.limits.lowered_by(&self.mom.artifact.budget(request.model())).lowered_by(own);
-        Adviser::new(Arc::new(LiveCalls {
+    /// Calls of no route, within what the operator, the operating point, this budget and the request's own allow.
+    fn calls_within(&self, model: &str, budget: &BudgetSettings, own: &BudgetSettings) -> LiveCalls {
+        let limits = self.mom.limits.lowered_by(&self.mom.artifact.budget(model));
+        let limits = limits.lowered_by(budget).lowered_by(own);
+        LiveCalls {
             mom: Arc::clone(&self.mom),
             budget: Arc::new(Budget::new(limits, self.started)),
             ledger: self.ledger.clone(),
@@ -219,7 +209,12 @@ impl Life {
             output_contract: None,
             best: Mutex::default(),
             guard: self.guard.clone(),
-        }))
+        }
+    }
+
+    /// Who asks models before the route is known: what the operator and the request allow holds, no decision's budget yet.
+    fn adviser(&self, request: &ChatRequest, own: &BudgetSettings) -> Adviser {
+        Adviser::new(Arc::new(self.calls_within(request.model(), &BudgetSettings::default(), own)))
     }
 
     /// The way to the door.

@@ -17,12 +17,15 @@ use crate::toolbox::Toolboxes;
 use chorus_collab::WorkflowStates;
 use chorus_spec::Spec;
 use chorus_store::RunStore;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A configuration made ready to serve.
 pub struct Mom {
     /// As checked.
     pub spec: Spec,
+    /// The headers by which a client may steer plugins, in lower case.
+    pub control_headers: BTreeSet<String>,
     /// Its recipes, in order.
     pub recipes: Vec<ServedRecipe>,
     /// Its backends.

@@ -259,6 +259,7 @@ impl Workshop {
         let workflow_states = self.workflow_states.of(&spec.global.flow_state, &options.env)?;
         let quotas = Quotas::of(&spec.global, self.counters.clone(), &options.env)?;
         Ok(Mom {
+            control_headers: spec.control_headers(),
             spec,
             recipes,
             backends,

@@ -10,7 +10,7 @@
 //! an open tool call, and while the current model's cache is warm.
 
 use crate::ask::Candidate;
-use crate::choice::first_greatest;
+use crate::choice::{drawn, first_greatest};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Beta, Distribution};
@@ -35,8 +35,6 @@ const BASE: f64 = 0.001;
 const WARM: f64 = 0.65;
 /// Bad verdicts from which on a pick is left.
 const RESCUE: u64 = 2;
-/// Further draws from which the probability of the pick is estimated.
-const DRAWS: u32 = 128;
 
 /// Verdicts on one candidate of one decision.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -159,12 +157,9 @@ pub fn adapt(ask: &AdaptationAsk<'_>) -> Option<AdaptationVerdict> {
         return still("the conversation's cache is warm");
     }
     let mut rng = ChaCha8Rng::seed_from_u64(ask.seed);
-    let mut draw = || -> Vec<Option<f64>> { beliefs.iter().map(|it| it.draw(&mut rng)).collect() };
-    let pick = first_greatest(&draw())?;
-    let same = (0..DRAWS).filter(|_| first_greatest(&draw()) == Some(pick)).count();
+    let (pick, _, propensity) = drawn(|| beliefs.iter().map(|it| it.draw(&mut rng)).collect())?;
     let mut verdict = told(ask, pick, AdaptationAction::Sample, "the greatest draw from what was judged")?;
-    // The pick itself counts as one of the draws, so that the probability of what happened is never 0.
-    verdict.propensity = Some((same as f64 + 1.0) / (f64::from(DRAWS) + 1.0));
+    verdict.propensity = Some(propensity);
     verdict.seed = Some(ask.seed);
     Some(verdict)
 }

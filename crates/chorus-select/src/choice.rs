@@ -91,6 +91,18 @@ impl Choice {
     }
 }
 
+/// Further draws from which the probability of a drawn pick is estimated.
+const DRAWS: u32 = 128;
+
+/// A pick by drawn scores, the scores that it was made from, and about how probable it was; `None` without candidates.
+pub(crate) fn drawn(mut draw: impl FnMut() -> Vec<Option<f64>>) -> Option<(usize, Vec<Option<f64>>, f64)> {
+    let scores = draw();
+    let pick = first_greatest(&scores)?;
+    let same = (0..DRAWS).filter(|_| first_greatest(&draw()) == Some(pick)).count();
+    // The pick itself counts as one of the draws, so that the probability of what happened is never 0.
+    Some((pick, scores, (same as f64 + 1.0) / (f64::from(DRAWS) + 1.0)))
+}
+
 /// Index of the greatest number, the first of equals; numbers that are none are passed over.
 pub(crate) fn first_greatest(scores: &[Option<f64>]) -> Option<usize> {
     let mut best: Option<(usize, f64)> = None;

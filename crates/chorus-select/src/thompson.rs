@@ -1,7 +1,7 @@
 //! `thompson`: a draw from what is believed about each candidate.
 
 use crate::ask::{Candidate, SelectionAsk};
-use crate::choice::{Choice, first_greatest};
+use crate::choice::{Choice, drawn};
 use crate::doc::SelectorDoc;
 use crate::elo::Ratings;
 use crate::selector::Selector;
@@ -9,9 +9,6 @@ use chorus_spec::ThompsonSettings;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Beta, Distribution};
-
-/// Further draws from which the probability of the pick is estimated.
-const DRAWS: u32 = 128;
 
 /// Quality that is assumed of a card without a `quality_score`.
 const UNKNOWN_QUALITY: f64 = 0.5;
@@ -81,20 +78,17 @@ impl Selector for Thompson {
             return Choice::best(ask, &means, "the greatest mean; nothing is explored");
         }
         let mut rng = ChaCha8Rng::seed_from_u64(ask.seed);
-        let mut draw = || -> Vec<Option<f64>> {
+        let draw = || -> Vec<Option<f64>> {
             let one = |((a, b), penalty): (&(f64, f64), &f64)| {
                 Beta::new(*a, *b).ok().map(|belief| belief.sample(&mut rng) - penalty)
             };
             beliefs.iter().zip(&penalties).map(one).collect()
         };
-        let drawn = draw();
-        let Some(pick) = first_greatest(&drawn) else {
+        let Some((pick, scores, propensity)) = drawn(draw) else {
             return Choice::none(ask, "there are no candidates");
         };
-        let same = (0..DRAWS).filter(|_| first_greatest(&draw()) == Some(pick)).count();
-        let mut choice = Choice::picked(ask, pick, &drawn, "the greatest draw");
-        // The pick itself counts as one of the draws, so that the probability of what happened is never 0.
-        choice.propensity = Some((same as f64 + 1.0) / (f64::from(DRAWS) + 1.0));
+        let mut choice = Choice::picked(ask, pick, &scores, "the greatest draw");
+        choice.propensity = Some(propensity);
         for (at, mean) in means.iter().enumerate() {
             choice.note(at, format!("mean {:.3}", mean.unwrap_or_default()));
         }

@@ -40,7 +40,7 @@ pub(crate) fn inbound(
     let caller = caller::of(door, headers);
     let serving = door.engine.serving();
     let session = wishes::session(&serving.spec.global.sessions, headers);
-    let controls = wishes::controls(&serving.spec, headers);
+    let controls = wishes::controls(&serving.control_headers, headers);
     let lost = losses.words().to_vec();
     Ok(Inbound { request, progress, budget, caller, lost, session, forwards: false, controls })
 }

@@ -4,8 +4,9 @@
 
 use chorus_engine::budget::parse;
 use chorus_engine::{Code, Controls, Fault, SessionWords};
-use chorus_spec::{BudgetSettings, SessionSettings, Spec};
+use chorus_spec::{BudgetSettings, SessionSettings};
 use http::HeaderMap;
+use std::collections::BTreeSet;
 
 /// The header that bounds what a request may spend.
 const BUDGET: &str = "x-vsr-budget";
@@ -41,13 +42,12 @@ pub(crate) fn session(settings: &SessionSettings, headers: &HeaderMap) -> Sessio
 }
 
 /// The headers by which a request steers plugins; of several of one name the first.
-pub(crate) fn controls(spec: &Spec, headers: &HeaderMap) -> Controls {
-    let names = spec.control_headers();
-    let value = |name: String| {
-        let value = headers.get(&name)?.to_str().ok()?.trim().to_owned();
-        Some((name, value))
+pub(crate) fn controls(names: &BTreeSet<String>, headers: &HeaderMap) -> Controls {
+    let value = |name: &String| {
+        let value = headers.get(name)?.to_str().ok()?.trim().to_owned();
+        Some((name.clone(), value))
     };
-    Controls::of(names.into_iter().filter_map(value))
+    Controls::of(names.iter().filter_map(value))
 }
 
 /// Whether a header says `true`.

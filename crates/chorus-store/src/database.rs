@@ -11,23 +11,9 @@ use std::time::Duration;
 /// How long another process may hold the file.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Why what can be recalled is not kept, or not found.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RecallFault {
-    /// A bound would be passed.
-    #[error("{what} would be more than {limit} ({bound})")]
-    Bound {
-        /// What would be too much, such as "the file's bytes".
-        what: &'static str,
-        /// The bound's name.
-        bound: &'static str,
-        /// Its value.
-        limit: u64,
-    },
-    /// The store cannot be used.
-    #[error("the store of memories and files cannot be used: {0}")]
-    Io(String),
-}
+/// Why the file cannot be used. It becomes a fault of the store that asked.
+#[derive(Debug)]
+pub(crate) struct Unusable(pub(crate) String);
 
 /// One file. Cloning shares it.
 #[derive(Debug, Clone)]
@@ -35,8 +21,8 @@ pub(crate) struct Database(Arc<Mutex<Connection>>);
 
 impl Database {
     /// Opens the file; creates it (and its folder) when it is not there.
-    pub(crate) fn open(path: &Path, schema: &str) -> Result<Self, RecallFault> {
-        let at = |why: &dyn std::fmt::Display| RecallFault::Io(format!("{}: {why}", path.display()));
+    pub(crate) fn open(path: &Path, schema: &str) -> Result<Self, Unusable> {
+        let at = |why: &dyn std::fmt::Display| Unusable(format!("{}: {why}", path.display()));
         crate::sqlite::create(path).map_err(|e| at(&e))?;
         let connection = Connection::open(path).map_err(|e| at(&e))?;
         connection.pragma_update(None, "journal_mode", "WAL").map_err(|e| at(&e))?;
@@ -44,39 +30,35 @@ impl Database {
     }
 
     /// One that is gone with its last clone.
-    pub(crate) fn in_memory(schema: &str) -> Result<Self, RecallFault> {
-        Self::over(Connection::open_in_memory().map_err(|e| fault(&e))?, schema)
+    pub(crate) fn in_memory(schema: &str) -> Result<Self, Unusable> {
+        Self::over(Connection::open_in_memory()?, schema)
     }
 
-    fn over(connection: Connection, schema: &str) -> Result<Self, RecallFault> {
-        connection.busy_timeout(BUSY).map_err(|e| fault(&e))?;
-        connection.execute_batch(schema).map_err(|e| fault(&e))?;
+    fn over(connection: Connection, schema: &str) -> Result<Self, Unusable> {
+        connection.busy_timeout(BUSY)?;
+        connection.execute_batch(schema)?;
         Ok(Self(Arc::new(Mutex::new(connection))))
     }
 
     /// On a thread that may wait for a disk.
-    pub(crate) fn ask<T: Send + 'static>(
+    pub(crate) fn ask<T: Send + 'static, E: From<Unusable> + Send + 'static>(
         &self,
-        question: impl FnOnce(&mut Connection) -> Result<T, RecallFault> + Send + 'static,
-    ) -> BoxFuture<'static, Result<T, RecallFault>> {
+        question: impl FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, E>> {
         let connection = Arc::clone(&self.0);
         Box::pin(async move {
             let asked = tokio::task::spawn_blocking(move || {
                 question(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))
             });
-            asked.await.map_err(|why| RecallFault::Io(why.to_string()))?
+            asked.await.map_err(|why| Unusable(why.to_string()))?
         })
     }
 }
 
-impl From<rusqlite::Error> for RecallFault {
+impl From<rusqlite::Error> for Unusable {
     fn from(error: rusqlite::Error) -> Self {
-        fault(&error)
+        Self(error.to_string())
     }
-}
-
-fn fault(error: &rusqlite::Error) -> RecallFault {
-    RecallFault::Io(error.to_string())
 }
 
 /// SQLite knows signed integers only.

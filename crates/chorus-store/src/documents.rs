@@ -11,7 +11,8 @@ pub use files::{NewFile, StoredFile};
 pub use search::{Hit, Question};
 pub use stores::{Attached, AttachedFile, NewPassage, Progress, VectorStore};
 
-use crate::database::{Database, RecallFault};
+use crate::database::Database;
+use crate::recall_fault::RecallFault;
 use chorus_recall::vector::Matrix;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

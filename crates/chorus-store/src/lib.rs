@@ -15,6 +15,7 @@ mod migrate;
 pub mod originals;
 pub mod outcomes;
 mod recall;
+mod recall_fault;
 pub mod record;
 mod redis_line;
 pub mod responses;
@@ -24,7 +25,6 @@ pub mod sqlite;
 pub mod store;
 pub mod workflow_state;
 
-pub use database::RecallFault;
 pub use documents::{DocumentLimits, Documents, Whose};
 pub use keys::{ApiKey, KeyFault, KeyStore, NewKey};
 pub use memories::{KeepRule, Kept, Memories, Memory, Statement};
@@ -33,6 +33,7 @@ pub use outcomes::{
     Outcome, OutcomeFault, OutcomeStore, OutcomeTarget, OutcomeVerdict, SqliteOutcomes, Told,
 };
 pub use recall::Recall;
+pub use recall_fault::RecallFault;
 pub use record::{
     CallRecord, CallStatus, CheckRecord, Content, Excerpt, ProjectionRecord, Proof, Purpose, RunId,
     RunRecord, RunStatus, SignalRecord, SignalState, ToolStep,

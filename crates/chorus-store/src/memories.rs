@@ -3,7 +3,8 @@
 //! It knows texts and vectors, not what they mean nor where they come from; times and rules are arguments.
 //! **Invariant:** no question reaches a memory of another user than the one that it names.
 
-use crate::database::{Database, RecallFault, count, integer, new_id};
+use crate::database::{Database, count, integer, new_id};
+use crate::recall_fault::RecallFault;
 use chorus_recall::reflect::strength;
 use chorus_recall::vector::{dot, from_bytes, to_bytes};
 use rusqlite::{Connection, OptionalExtension, Row, params};

@@ -8,6 +8,7 @@ mod sqlite;
 pub use sqlite::SqliteOutcomes;
 
 use crate::RunId;
+use crate::database::Unusable;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -96,6 +97,18 @@ pub enum OutcomeFault {
     /// Disk full, no permission, damaged, locked for too long.
     #[error("the file of outcomes cannot be used: {0}")]
     Io(String),
+}
+
+impl From<Unusable> for OutcomeFault {
+    fn from(Unusable(why): Unusable) -> Self {
+        Self::Io(why)
+    }
+}
+
+impl From<rusqlite::Error> for OutcomeFault {
+    fn from(error: rusqlite::Error) -> Self {
+        Unusable::from(error).into()
+    }
 }
 
 /// Keeps outcomes.

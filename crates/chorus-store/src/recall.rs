@@ -2,9 +2,10 @@
 //!
 //! Both are content, and stand apart from the records, which are not.
 
-use crate::database::{Database, RecallFault};
+use crate::database::Database;
 use crate::documents::{self, Documents};
 use crate::memories::{self, Memories};
+use crate::recall_fault::RecallFault;
 use std::path::Path;
 
 /// Memories and documents of one process. Cloning shares them.

@@ -10,6 +10,7 @@ mod sqlite;
 pub use memory::MemoryResponses;
 pub use sqlite::SqliteResponses;
 
+use crate::database::Unusable;
 use futures_util::future::BoxFuture;
 use std::time::Duration;
 
@@ -76,6 +77,18 @@ pub enum ResponseFault {
     /// The store cannot be used.
     #[error("the store of responses cannot be used: {0}")]
     Io(String),
+}
+
+impl From<Unusable> for ResponseFault {
+    fn from(Unusable(why): Unusable) -> Self {
+        Self::Io(why)
+    }
+}
+
+impl From<rusqlite::Error> for ResponseFault {
+    fn from(error: rusqlite::Error) -> Self {
+        Unusable::from(error).into()
+    }
 }
 
 /// Keeps responses.

@@ -6,6 +6,7 @@
 
 use super::fault::Refusal;
 use super::origin::publish;
+use crate::private_folder;
 use chorus_spec::Digest;
 use std::fs;
 use std::io;
@@ -47,7 +48,7 @@ impl Versions {
         let stem = whole.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let folder = folder.join(format!("{stem}-{tail}"));
         fs::create_dir_all(&folder)?;
-        private(&folder)?;
+        private_folder::close(&folder)?;
         Ok(Self { folder })
     }
 
@@ -101,18 +102,6 @@ impl Versions {
         };
         Ok(self.list()?.into_iter().find(wanted).map(|kept| kept.text))
     }
-}
-
-/// Lets nobody else in.
-#[cfg(unix)]
-fn private(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
-}
-
-#[cfg(not(unix))]
-fn private(_: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 use super::{Tape, VERSION};
 use crate::guard::without_personal_data;
+use crate::private_folder;
 use serde_json::Value;
 use std::fs;
 use std::io::{self, Write};
@@ -44,7 +45,7 @@ impl Tapes {
     /// When it cannot be made.
     pub fn open(folder: &Path, redacts: bool) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        private(folder)?;
+        private_folder::close(folder)?;
         Ok(Self { folder: folder.to_owned(), redacts })
     }
 
@@ -100,18 +101,6 @@ impl Tapes {
         let most = files.len().saturating_sub(KEPT_TAPES);
         files.iter().take(most).try_for_each(fs::remove_file)
     }
-}
-
-/// Lets nobody else in.
-#[cfg(unix)]
-fn private(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
-}
-
-#[cfg(not(unix))]
-fn private(_: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]

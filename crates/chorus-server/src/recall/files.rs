@@ -3,7 +3,7 @@
 //! Source: OpenAI API description, `OpenAIFile` and `ListFilesResponse`.
 
 use super::refused::{Refused, answer, bad, not_found, unreadable};
-use super::said::{InPath, Said};
+use super::said::{self, InPath, Said};
 use super::upload;
 use super::whose::Asker;
 use crate::body;
@@ -56,10 +56,7 @@ pub(crate) async fn list(
     asker: Asker,
     Said(wanted): Said<Wanted>,
 ) -> Result<Response, Refused> {
-    let limit = wanted.limit.unwrap_or(LIST_MOST);
-    if !(1..=LIST_MOST).contains(&limit) {
-        return Err(bad("limit", format!("`limit` must be in 1..={LIST_MOST}")));
-    }
+    let limit = said::limit(wanted.limit, LIST_MOST, LIST_MOST)?;
     let mom = door.engine.serving();
     let mut files = mom.shelf.store.documents.files(asker.whose(), usize::MAX).await?;
     match wanted.order.as_deref() {

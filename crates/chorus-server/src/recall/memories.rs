@@ -3,7 +3,7 @@
 //! Source: contract §4.2.
 
 use super::refused::{Refused, answer, bad, not_found, refusal};
-use super::said::{InPath, Said};
+use super::said::{self, InPath, Said};
 use super::whose::Asker;
 use crate::door::Door;
 use axum::extract::State;
@@ -31,10 +31,7 @@ pub(crate) async fn list(
     asker: Asker,
     Said(wanted): Said<Wanted>,
 ) -> Result<Response, Refused> {
-    let limit = wanted.limit.unwrap_or(LIST_USUAL);
-    if !(1..=LIST_MOST).contains(&limit) {
-        return Err(bad("limit", format!("`limit` must be in 1..={LIST_MOST}")));
-    }
+    let limit = said::limit(wanted.limit, LIST_USUAL, LIST_MOST)?;
     let user = user(&asker, wanted.user)?;
     let found = door.engine.serving().shelf.store.memories.list(user.as_deref(), limit).await?;
     let data: Vec<Value> = found.iter().map(shape).collect();

@@ -9,6 +9,16 @@ use serde::de::DeserializeOwned;
 /// What is said behind the path.
 pub(crate) struct Said<T>(pub(crate) T);
 
+/// How many rows a listing is to have, within that range.
+///
+/// # Errors
+/// Beyond it.
+pub(super) fn limit(wanted: Option<usize>, usual: usize, most: usize) -> Result<usize, Refused> {
+    let limit = wanted.unwrap_or(usual);
+    let within = (1..=most).contains(&limit).then_some(limit);
+    within.ok_or_else(|| bad("limit", format!("`limit` must be in 1..={most}")))
+}
+
 /// What stands in the path.
 pub(crate) struct InPath<T>(pub(crate) T);
 

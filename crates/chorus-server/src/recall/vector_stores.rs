@@ -6,7 +6,7 @@ mod shape;
 
 use super::files::{absent, now, page};
 use super::refused::{Refused, answer, bad, not_found};
-use super::said::{InPath, Said};
+use super::said::{self, InPath, Said};
 use super::whose::Asker;
 use crate::body;
 use crate::door::Door;
@@ -86,16 +86,6 @@ pub(crate) struct Wanted {
     after: Option<String>,
 }
 
-impl Wanted {
-    fn limit(&self) -> Result<usize, Refused> {
-        let limit = self.limit.unwrap_or(LIST_USUAL);
-        if (1..=LIST_MOST).contains(&limit) {
-            return Ok(limit);
-        }
-        Err(bad("limit", format!("`limit` must be in 1..={LIST_MOST}")))
-    }
-}
-
 /// `POST /v1/vector_stores`.
 pub(crate) async fn create(State(door): State<Door>, asker: Asker, body: Body) -> Result<Response, Refused> {
     let wire: StoreWire = read(&door, body).await?;
@@ -127,7 +117,7 @@ pub(crate) async fn list(
     asker: Asker,
     Said(wanted): Said<Wanted>,
 ) -> Result<Response, Refused> {
-    let limit = wanted.limit()?;
+    let limit = said::limit(wanted.limit, LIST_USUAL, LIST_MOST)?;
     let mom = door.engine.serving();
     let stores = mom.shelf.store.documents.stores(asker.whose(), usize::MAX).await?;
     let mut rows = Vec::with_capacity(stores.len());
@@ -197,7 +187,7 @@ pub(crate) async fn files(
     InPath(id): InPath<String>,
     Said(wanted): Said<Wanted>,
 ) -> Result<Response, Refused> {
-    let limit = wanted.limit()?;
+    let limit = said::limit(wanted.limit, LIST_USUAL, LIST_MOST)?;
     let files = of_store(&door.engine.serving(), &asker, &id).await?;
     let rows: Vec<_> = files.iter().map(|file| (file.file.as_str(), shape::file(file))).collect();
     Ok(answer(&page(&rows, limit, wanted.after.as_deref())))

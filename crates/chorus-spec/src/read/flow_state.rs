@@ -11,14 +11,15 @@ const DATABASES_MOST: i64 = 65_535;
 const RETRIES_MOST: i64 = 100;
 
 /// The words of `store_backend`.
-#[derive(Clone, Copy)]
-enum Backend {
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Backend {
     Memory,
     File,
     Redis,
 }
 
-const BACKENDS: [(&str, Backend); 3] =
+/// What `store_backend` may say, here and of responses.
+pub(super) const BACKENDS: [(&str, Backend); 3] =
     [("memory", Backend::Memory), ("file", Backend::File), ("redis", Backend::Redis)];
 
 /// Reads `state` of the looper `flow`.

@@ -1,23 +1,13 @@
 //! `global.services.response_api`: what the Responses door keeps.
 
 use super::cursor::Cursor;
+use super::flow_state::{BACKENDS, Backend};
 use crate::ResponseApi;
 use crate::diagnostic::code;
 use std::time::Duration;
 
 /// Most responses that may be kept.
 const RESPONSES_MOST: i64 = 10_000_000;
-
-/// The words of `store_backend`.
-#[derive(Clone, Copy, PartialEq)]
-enum Backend {
-    Memory,
-    File,
-    Redis,
-}
-
-const BACKENDS: [(&str, Backend); 3] =
-    [("memory", Backend::Memory), ("file", Backend::File), ("redis", Backend::Redis)];
 
 /// Reads `response_api` of the services.
 pub(super) fn read(services: &Cursor<'_>) -> ResponseApi {

@@ -1,7 +1,8 @@
 //! Files: their bytes, and whose they are.
 
 use super::{DocumentLimits, Documents, Whose, bounded};
-use crate::database::{RecallFault, count, integer, new_id};
+use crate::database::{count, integer, new_id};
+use crate::recall_fault::RecallFault;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 const COLUMNS: &str = "id, owner, name, purpose, created_at, length(content)";

@@ -1,7 +1,8 @@
 //! The passages of a vector store that are nearest to a vector: a scan over all of them, kept in memory between changes.
 
 use super::{Documents, Loaded, Whose, stores};
-use crate::database::{RecallFault, integer};
+use crate::database::integer;
+use crate::recall_fault::RecallFault;
 use chorus_recall::vector::{Matrix, from_bytes};
 use rusqlite::{Connection, params};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,8 @@
 //! Vector stores: which files they hold, and the passages of those.
 
 use super::{DocumentLimits, Documents, Whose, bounded, files};
-use crate::database::{RecallFault, count, integer, new_id};
+use crate::database::{count, integer, new_id};
+use crate::recall_fault::RecallFault;
 use chorus_recall::ChunkRule;
 use chorus_recall::vector::to_bytes;
 use rusqlite::{Connection, OptionalExtension, Row, params};
