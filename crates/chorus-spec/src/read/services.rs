@@ -58,7 +58,8 @@ fn is_safe(at: &Cursor<'_>) -> bool {
     let host = text.strip_prefix("http://").map(|rest| rest.split(['/', '?']).next().unwrap_or_default());
     let local = host.is_some_and(|host| {
         let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-        matches!(name, "127.0.0.1" | "localhost" | "[::1]")
+        // Before an `@` stands a user, not the host.
+        !host.contains('@') && matches!(name, "127.0.0.1" | "localhost" | "[::1]")
     });
     if text.starts_with("https://") || local {
         return true;
