@@ -1,7 +1,9 @@
-"""Asks two replicas that share a Redis server: replicas.py shared A B, and replicas.py alone A once it is gone."""
+"""Asks replicas that share a Redis server: replicas.py shared A B, and replicas.py alone A once it is gone; replicas.py cached
+A MANAGE_A B MANAGE_B KEY_1 KEY_2, where they share answers of two tenants, and replicas.py uncached A MANAGE_A KEY."""
 
 import json
 import sys
+import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -9,10 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 TOOLS = [{"type": "function", "function": {"name": "tide", "parameters": {"type": "object"}}}]
 
 
-def chat(replica, body):
-    request = urllib.request.Request(
-        f"{replica}/v1/chat/completions", json.dumps(body).encode(), {"content-type": "application/json"}
-    )
+def chat(replica, body, key=None):
+    return http(f"{replica}/v1/chat/completions", body, {"authorization": f"Bearer {key}"} if key else {})
+
+
+def http(url, body=None, headers={}):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"content-type": "application/json", **headers})
     try:
         with urllib.request.urlopen(request, timeout=30) as reply:
             return reply.status, json.load(reply), reply.headers
@@ -58,6 +63,72 @@ def workflow(replicas):
     print(f"a workflow goes on at the other replica, {turn} times")
 
 
+def conversation(replicas):
+    """The first turn is too long for the first candidate; later ones are not, and stay where the conversation began."""
+
+    def turn(replica, messages, session):
+        headers = {"x-session-id": session} if session else {}
+        body = {"model": "vllm-sr/auto", "messages": messages}
+        status, body, headers = http(f"{replica}/v1/chat/completions", body, headers)
+        assert status == 200, body
+        return headers["x-vsr-selected-model"], headers["x-vsr-session-phase"]
+
+    first = [{"role": "user", "content": "Read the forecast: " + "fog and rain, " * 1500}]
+    later = [{"role": "assistant", "content": "Fog."}, {"role": "user", "content": "And tomorrow's forecast?"}]
+    assert turn(replicas[0], first, "s1") == ("other", "new")
+    for number in range(1, 6):
+        time.sleep(0.2)  # the server is told beside the answer
+        kept = turn(replicas[number % 2], later, "s1")
+        assert kept == ("other", "running"), (number, kept)
+    assert turn(replicas[1], later, "s2")[0] == "tiny", "another conversation is free"
+    print("a conversation whose turns alternate between two processes keeps its model")
+
+
+def lookup(replica, key, fresh=False):
+    """Whether the answer was an earlier one. What is stored is stored after the answer has left."""
+    body = {
+        "model": "vllm-sr/auto",
+        "temperature": 0,
+        "messages": [{"role": "user", "content": "When is my dentist visit?"}],
+    }
+    for _ in range(1 if fresh else 100):
+        status, answer, headers = chat(replica, body, key)
+        assert status == 200, answer
+        if headers["x-vsr-cache-hit"] == "true":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def cached(a, manage_a, b, manage_b, t1, t2):
+    cache = "/api/v1/response-cache"
+    assert not lookup(a, t1, fresh=True), "nothing is there yet"
+    assert lookup(b, t1), "the other replica has the answer"
+    assert not lookup(b, t2, fresh=True), "another tenant's answer is not theirs"
+    assert lookup(a, t2)
+    status, body, _ = http(f"{manage_b}{cache}/entries")
+    assert status == 200 and len(body["entries"]) == 2, body
+    owners = {entry["owner"] for entry in body["entries"]}
+    assert len(owners) == 2 and None not in owners, body
+    mine = http(f"{manage_b}{cache}/invalidate", {"owner": owners.pop(), "dry_run": False})
+    assert mine[1]["removed"] == 1, mine
+    hits = [lookup(a, key, fresh=True) for key in (t1, t2)]
+    assert sorted(hits) == [False, True], hits
+    assert all([lookup(b, t1), lookup(b, t2)])
+    status, body, _ = http(f"{manage_a}{cache}/flush", {"confirm": "flush response cache"})
+    assert status == 200 and body["removed"] == 2, body
+    assert not lookup(b, t1, fresh=True) and not lookup(b, t2, fresh=True), "flushed for all replicas"
+    assert lookup(a, t1)
+    print("two processes, one cache: shared answers, invalidation and flush; two tenants stay apart")
+
+
+def uncached(replica, manage, key):
+    assert not lookup(replica, key, fresh=True)
+    _, body, _ = http(f"{manage}/api/v1/response-cache/health")
+    assert body["status"] == "unreachable" and body["backend"] == "redis", body
+    print("without its Redis server requests go on, uncached")
+
+
 def alone(replica):
     status, body, headers = ask(replica, "other")
     assert status == 503 and body["error"]["code"] == "limits_unavailable", body
@@ -68,6 +139,11 @@ def alone(replica):
 what, *replicas = sys.argv[1:]
 if what == "shared":
     workflow(replicas)
+    conversation(replicas)
     limits(replicas)
+elif what == "cached":
+    cached(*replicas)
+elif what == "uncached":
+    uncached(*replicas)
 else:
     alone(replicas[0])

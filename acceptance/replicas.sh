@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Two replicas and a real Redis server: one limit, one store of waiting workflows; and what they do once it is gone.
+# Two replicas and a real Redis server: one limit, one store of waiting workflows, one memory of conversations, one cache of
+# answers; and what they do once it is gone.
 # Everything stays on 127.0.0.1 and is stopped at the end.
 #
 #   CHORUS     the binary
@@ -23,7 +24,7 @@ redis=$!
 started+=("$redis")
 until_open "$redis_port"
 
-sed "s/\${REDIS_ADDRESS}/127.0.0.1:$redis_port/" acceptance/replicas.yaml >"$work/replicas.yaml"
+sed "s/\${REDIS_ADDRESS}/127.0.0.1:$redis_port/g" acceptance/replicas.yaml >"$work/replicas.yaml"
 replicas=()
 for name in a b; do
   port=$(free_port)
@@ -34,6 +35,26 @@ for name in a b; do
   replicas+=("http://127.0.0.1:$port")
 done
 python3 acceptance/replicas.py shared "${replicas[@]}" || { cat "$work"/*.log >&2; exit 1; }
+
+# Two more, which share answers and know two tenants by their keys.
+sed "s/\${REDIS_PORT}/$redis_port/" acceptance/cached.yaml >"$work/cached.yaml"
+keys=()
+for tenant in t1 t2; do
+  keys+=("$("$chorus" keys create --user "$tenant" --keys-file "$work/tenants.sqlite" 2>/dev/null | grep -o 'ck_[A-Za-z0-9_-]*' | head -n 1)")
+done
+cached=()
+for name in c d; do
+  port=$(free_port)
+  manage=$(free_port)
+  "$chorus" serve "$work/cached.yaml" --port "$port" --management-port "$manage" --grace 2 --no-watch \
+    --runs-file "$work/$name/runs.sqlite" --keys-file "$work/tenants.sqlite" >"$work/$name.log" 2>&1 &
+  started+=($!)
+  until_open "$port"
+  cached+=("http://127.0.0.1:$port" "http://127.0.0.1:$manage")
+done
+python3 acceptance/replicas.py cached "${cached[@]}" "${keys[@]}" || { cat "$work"/*.log >&2; exit 1; }
+
 kill "$redis"
 wait "$redis" 2>/dev/null || true
 python3 acceptance/replicas.py alone "${replicas[0]}" || { cat "$work"/*.log >&2; exit 1; }
+python3 acceptance/replicas.py uncached "${cached[@]:0:2}" "${keys[0]}" || { cat "$work"/*.log >&2; exit 1; }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Package and bench target of each benchmark.
-const ALL: [(&str, &str); 11] = [
+const ALL: [(&str, &str); 12] = [
     ("chorus-policy", "decide"),
     ("chorus-signals", "heuristics"),
     ("chorus-signals", "pii"),
@@ -13,6 +13,7 @@ const ALL: [(&str, &str); 11] = [
     ("chorus-infer", "encoder"),
     ("chorus-infer", "generator"),
     ("chorus-engine", "bundle"),
+    ("chorus-engine", "cache"),
     ("chorus-collab", "simulation"),
     ("chorus-server", "overhead"),
     ("chorus-server", "fusion"),

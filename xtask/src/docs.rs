@@ -2,7 +2,7 @@
 //!
 //! Knows which crate writes which pages; the texts are theirs, and a test of theirs holds the pages up to date.
 
-use crate::say;
+use crate::{bounds, say};
 use anyhow::{Context, ensure};
 use std::path::Path;
 use std::process::Command;
@@ -13,6 +13,8 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     projections(root)?;
     diagnostics(root)?;
     selectors(root)?;
+    plugins(root)?;
+    bounds::write(root)?;
     loopers(root)
 }
 
@@ -41,6 +43,13 @@ fn diagnostics(root: &Path) -> anyhow::Result<()> {
 fn selectors(root: &Path) -> anyhow::Result<()> {
     example(root, "chorus-select", "selectors")?;
     say("docs/selectors is written");
+    Ok(())
+}
+
+/// `docs/plugins/README.md` and a page a plugin below `docs/plugins`.
+fn plugins(root: &Path) -> anyhow::Result<()> {
+    example(root, "chorus-engine", "plugins")?;
+    say("docs/plugins is written");
     Ok(())
 }
 

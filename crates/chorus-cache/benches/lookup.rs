@@ -1,6 +1,7 @@
 //! A lookup by meaning among many answers of one partition, without the encoder: `cargo bench -p chorus-cache --bench lookup`.
 
-use chorus_cache::{Answers, Bounds, Labels, NewAnswer, Question, Worded};
+use chorus_cache::mirror::{Place, Row};
+use chorus_cache::{Answers, Bounds, Labels, Mirror, NewAnswer, Question, Worded};
 use chorus_spec::CacheEviction;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -75,5 +76,25 @@ fn lookup(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, lookup);
+/// As [`lookup`], where the answers are in a server that replicas share and its rows were read.
+fn shared(c: &mut Criterion) {
+    for entries in [1_000, 10_000, 100_000] {
+        let mut mirror = Mirror::default();
+        let rows = (1..=entries).map(|n| Row {
+            exact: format!("k{n}"),
+            id: format!("a{n}"),
+            text: format!("What does the word number {n} mean?"),
+            language: Some("en"),
+            vector: vector(n),
+        });
+        let stored = usize::try_from(entries).unwrap_or(usize::MAX);
+        mirror.take_in("p", 1, stored, rows.collect(), Place { after: entries }, usize::MAX);
+        let Some(asked) = answer(entries / 2).worded else { return };
+        c.bench_function(&format!("by meaning among {entries} of a shared store"), |b| {
+            b.iter(|| black_box(mirror.alike(black_box(&asked), 0.8)));
+        });
+    }
+}
+
+criterion_group!(benches, lookup, shared);
 criterion_main!(benches);

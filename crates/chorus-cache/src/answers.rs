@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Neighbours that are held against the guards, nearest first.
-const CANDIDATES: usize = 8;
+pub(crate) const CANDIDATES: usize = 8;
 
 /// What an answer takes beside its own bytes, about.
-const OVERHEAD_BYTES: usize = 512;
+pub(crate) const OVERHEAD_BYTES: usize = 512;
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Bounds {
 }
 
 /// Where an answer came from, for whoever looks after the cache.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Labels {
     /// The recipe.
     pub recipe: String,
@@ -259,7 +259,7 @@ impl Answers {
     /// Keeps an answer in place of the one of the same request, if it fits at all.
     pub fn put(&mut self, new: NewAnswer, bounds: Bounds, now: u64) -> bool {
         self.expire(now);
-        let bytes = bytes_of(&new);
+        let bytes = new.bytes();
         if bounds.entries == 0 || bytes > bounds.bytes {
             return false;
         }
@@ -336,7 +336,7 @@ impl Answers {
 
     fn take_out(&mut self, slot: u64) {
         let Some(entry) = self.entries.remove(&slot) else { return };
-        self.tally.bytes = self.tally.bytes.saturating_sub(bytes_of(&entry.new));
+        self.tally.bytes = self.tally.bytes.saturating_sub(entry.new.bytes());
         self.by_exact.remove(&entry.new.exact);
         self.by_id.remove(&entry.new.id);
         self.queue.remove(&entry.turn);
@@ -371,16 +371,7 @@ impl Entry {
     }
 
     fn is_named(&self, filter: &Filter, now: u64) -> bool {
-        let Filter { id, recipe, decision, model, owner, older_than_seconds } = filter;
-        let is = |wanted: &Option<String>, own: &str| wanted.as_deref().is_none_or(|wanted| wanted == own);
-        let labels = &self.new.labels;
-        let age = now.saturating_sub(self.stored_ms) / 1000;
-        is(id, &self.new.id)
-            && is(recipe, &labels.recipe)
-            && is(decision, &labels.decision)
-            && is(model, &labels.model)
-            && owner.as_ref().is_none_or(|wanted| labels.owner.as_ref() == Some(wanted))
-            && older_than_seconds.is_none_or(|least| age >= least)
+        filter.names(&self.new.id, &self.new.labels, now.saturating_sub(self.stored_ms) / 1000)
     }
 
     fn listed(&self, now: u64) -> Listed {
@@ -391,15 +382,34 @@ impl Entry {
             age_seconds: age / 1000,
             good_for_seconds: self.new.ttl_ms.saturating_sub(age) / 1000,
             hits: self.hits,
-            bytes: bytes_of(&self.new),
+            bytes: self.new.bytes(),
             semantic: self.new.worded.is_some(),
         }
     }
 }
 
-fn bytes_of(new: &NewAnswer) -> usize {
-    let worded = new.worded.as_ref().map_or(0, |it| it.text.len() + 5 * it.vector.len());
-    new.body.len() + worded + OVERHEAD_BYTES
+impl Filter {
+    /// Whether it names an answer of that name, from there, and so old.
+    #[must_use]
+    pub fn names(&self, name: &str, labels: &Labels, age_seconds: u64) -> bool {
+        let Self { id, recipe, decision, model, owner, older_than_seconds } = self;
+        let is = |wanted: &Option<String>, own: &str| wanted.as_deref().is_none_or(|wanted| wanted == own);
+        is(id, name)
+            && is(recipe, &labels.recipe)
+            && is(decision, &labels.decision)
+            && is(model, &labels.model)
+            && owner.as_ref().is_none_or(|wanted| labels.owner.as_ref() == Some(wanted))
+            && older_than_seconds.is_none_or(|least| age_seconds >= least)
+    }
+}
+
+impl NewAnswer {
+    /// What it takes, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let worded = self.worded.as_ref().map_or(0, |it| it.text.len() + 5 * it.vector.len());
+        self.body.len() + worded + OVERHEAD_BYTES
+    }
 }
 
 #[cfg(test)]

@@ -7,12 +7,16 @@
 //!
 //! Each guard errs on the side of a miss: what it refuses costs a call, what it lets pass costs a wrong answer.
 
+mod entailment;
 mod names;
 mod numbers;
 mod order;
 mod polarity;
+mod statement;
 mod words;
 
+pub use entailment::{Judgement, Verdict, entailment};
+pub use statement::sentences;
 use std::collections::BTreeSet;
 use words::{Kind, Words};
 

@@ -9,9 +9,11 @@ mod answers;
 pub mod guard;
 mod key;
 mod matrix;
+pub mod mirror;
 
 pub use answers::{
     Answers, Bounds, Filter, Found, Labels, Listed, Looked, NewAnswer, Question, Refused, Tally, Worded,
 };
 pub use guard::{Difference, Reading, difference};
 pub use key::{Alike, Keys, Whose, keys};
+pub use mirror::Mirror;

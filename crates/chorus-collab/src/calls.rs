@@ -31,6 +31,8 @@ pub enum CallRole {
     Repair,
     /// A question of a signal, before it is known who will answer the client.
     Signal,
+    /// Texts as vectors; another model's would be others.
+    Vectors,
 }
 
 /// One call to one model.

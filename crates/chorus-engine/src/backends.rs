@@ -10,11 +10,12 @@ mod missed;
 
 use crate::env::Env;
 use crate::local::LocalModels;
+use crate::qdrant_link::Link;
 use chorus_collab::{CallFault, Chunks};
-use chorus_spec::{ApiFormat, Endpoint, Model, ModelId, Spec, Template};
+use chorus_spec::{ApiFormat, Endpoint, Model, ModelId, QdrantPlace, Spec, Template};
 use chorus_upstream::reliability::BreakerState;
-use chorus_upstream::{ChunkStream, Secret, Target, TargetBuilder, Timeouts, Upstream};
-use chorus_wire::{ChatReply, ChatRequest};
+use chorus_upstream::{ChunkStream, Secret, Target, TargetBuilder, Timeouts, Upstream, Vectors, VectorsWish};
+use chorus_wire::{ChatReply, ChatRequest, RawObject};
 use deployment::{Deployment, Underway, lock};
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -66,6 +67,21 @@ pub(crate) struct BackendCall<'a> {
     pub(crate) tokens: u64,
     /// Whose call it is, for a fair queue.
     pub(crate) caller: u64,
+}
+
+/// One call for vectors as a backend gets it.
+#[derive(Clone, Copy)]
+pub(crate) struct VectorsCall<'a> {
+    /// The request, with the backend's own name for the model.
+    pub(crate) body: &'a RawObject,
+    /// What the answer has to be.
+    pub(crate) wish: VectorsWish,
+    /// Further headers.
+    pub(crate) headers: &'a [(String, String)],
+    /// How long it may take.
+    pub(crate) total: Duration,
+    /// Estimated tokens of the texts.
+    pub(crate) tokens: u64,
 }
 
 /// How one backend is doing.
@@ -175,6 +191,29 @@ impl Backends {
         }
     }
 
+    /// Vectors, as the body asks for them.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub(crate) async fn vectors(&self, picked: &Picked, call: VectorsCall<'_>) -> Result<Vectors, Missed> {
+        let VectorsCall { body, wish, headers, total, tokens } = call;
+        let deployment = &picked.deployment;
+        self.open()?;
+        let target = deployment.target(&self.env).await?;
+        let entering = tokio::time::timeout(total, deployment.enter(tokens));
+        let underway = entering.await.map_err(|_| missed::too_busy())?;
+        match self.upstream.vectors(&target, body, wish, headers, &deployment.timeouts(total)).await {
+            Ok(vectors) => {
+                underway.succeeded(vectors.usage.map(|usage| usage.total_tokens));
+                Ok(vectors)
+            }
+            Err(fault) => {
+                underway.failed(&fault);
+                Err(fault.into())
+            }
+        }
+    }
+
     /// One answer as a stream, once the backend has begun it.
     ///
     /// # Errors
@@ -239,6 +278,15 @@ impl Backends {
         self.open()?;
         let target = target.build().map_err(|e| misconfigured(&e.to_string()))?;
         Ok(Server { upstream: self.upstream.clone(), target })
+    }
+
+    /// The way to a Qdrant server, over the same connections.
+    ///
+    /// # Errors
+    /// An address or a key that cannot be used.
+    pub(crate) fn qdrant(&self, place: &QdrantPlace, env: &Env) -> Result<Link, CallFault> {
+        self.open()?;
+        Link::to(place, env, self.upstream.clone()).map_err(|fault| misconfigured(&fault.to_string()))
     }
 
     fn open(&self) -> Result<(), CallFault> {

@@ -6,6 +6,7 @@
 //! **Invariant:** nothing is tried again once a part of the answer has been handed on (case A15).
 
 mod persist;
+mod vectors;
 
 use crate::backends::{BackendCall, Missed, Until};
 use crate::budget::{Admitted, Budget, Rates};
@@ -16,6 +17,7 @@ use crate::mom::Mom;
 use crate::plugins::system_prompt;
 use crate::tailor::{self, OutputRule};
 use crate::tape::deck::Attempted;
+use crate::trace_context::RunTrace;
 use chorus_collab::{
     Answer, Call, CallFault, CallRole, Chunks, Enough, FaultKind, GatherRule, Gathered, Live, Member,
     ModelCalls, Reply,
@@ -26,6 +28,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self, FuturesUnordered};
 use futures_util::{FutureExt, StreamExt};
 use persist::Turn;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -55,6 +58,8 @@ pub struct LiveCalls {
     pub best: Mutex<Option<Reply>>,
     /// What looks at everything that leaves, where the operating point's contract has one.
     pub(crate) guard: Option<Arc<Guard>>,
+    /// What backends are told of the trace that each attempt is a part of.
+    pub(crate) trace: Option<RunTrace>,
 }
 
 /// A call that the budget has consented to, ready to leave.
@@ -93,15 +98,18 @@ impl LiveCalls {
             rates: Rates { pricing: model.pricing, energy: model.energy },
         };
         let started = Instant::now();
-        let Admitted { entry, time, cap: granted } = self
-            .budget
-            .admit(&self.ledger, opening, started)
-            .map_err(|spent| fault(FaultKind::Budget, spent.to_string()))?;
+        let Admitted { entry, time, cap: granted } = self.admitted(opening, started)?;
         if let Some(granted) = granted.filter(|_| granted != cap) {
             cap_output(&mut request, granted);
         }
         let time = turn.left.map_or(time, |left| left.min(time));
         Ok(Prepared { request, entry, started, time, prompt_tokens })
+    }
+
+    /// The budget's consent to an attempt.
+    fn admitted(&self, opening: Opening<'_>, now: Instant) -> Result<Admitted, CallFault> {
+        let admitted = self.budget.admit(&self.ledger, opening, now);
+        admitted.map_err(|spent| fault(FaultKind::Budget, spent.to_string()))
     }
 
     fn request_for(&self, model: &Model, call: &Call, stream: bool) -> ChatRequest {
@@ -143,6 +151,15 @@ impl LiveCalls {
             output_contract: self.output_contract.clone(),
             best: Mutex::default(),
             guard: self.guard.clone(),
+            trace: self.trace.clone(),
+        }
+    }
+
+    /// The headers of an attempt.
+    fn headers_of(&self, entry: &Entry) -> Cow<'_, [(String, String)]> {
+        match &self.trace {
+            Some(trace) => Cow::Owned(trace.headers(entry.number(), &self.headers)),
+            None => Cow::Borrowed(&self.headers),
         }
     }
 
@@ -168,7 +185,7 @@ impl LiveCalls {
     async fn complete_once(&self, call: &Call, turn: Turn<'_>) -> Result<Reply, Missed> {
         let Prepared { request, entry, started, time, prompt_tokens: tokens } =
             self.prepare(call, false, &turn)?;
-        let (headers, caller) = (&self.headers, self.caller);
+        let (headers, caller) = (&*self.headers_of(&entry), self.caller);
         let ask = BackendCall { request: &request, headers, total: time, tokens, caller };
         let in_time = tokio::time::timeout(time, self.mom.backends.complete(&turn.picked, ask));
         let in_time = async { in_time.await.unwrap_or_else(|_| Err(too_late(time).into())) };
@@ -192,7 +209,7 @@ impl LiveCalls {
     async fn stream_once(&self, call: &Call, turn: Turn<'_>) -> Result<Live, Missed> {
         let Prepared { request, entry, started, time, prompt_tokens: tokens } =
             self.prepare(call, true, &turn)?;
-        let (headers, caller) = (&self.headers, self.caller);
+        let (headers, caller) = (&*self.headers_of(&entry), self.caller);
         let ask = BackendCall { request: &request, headers, total: time, tokens, caller };
         let begun = self.mom.backends.stream(&turn.picked, ask);
         let chunks = match self.ledger.deck() {

@@ -156,8 +156,13 @@ impl Classifiers {
         self.blocking(move || texts.iter().map(|text| encoder.count_tokens(text) as u64).collect()).await
     }
 
+    /// The encoder, where one is loaded.
+    pub(crate) fn shared_encoder(&self) -> Option<Arc<dyn TextEncoder>> {
+        self.encoder.clone()
+    }
+
     /// One pass a core at a time, off the runtime's own threads.
-    async fn blocking<T: Send + 'static>(
+    pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Fault> {

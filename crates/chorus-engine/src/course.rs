@@ -121,7 +121,9 @@ pub(crate) fn may_be_replaced(role: CallRole) -> bool {
         | CallRole::Synthesis
         | CallRole::Repair
         | CallRole::Signal => true,
-        CallRole::Attempt | CallRole::Verifier | CallRole::Rater | CallRole::Panel => false,
+        CallRole::Attempt | CallRole::Verifier | CallRole::Rater | CallRole::Panel | CallRole::Vectors => {
+            false
+        }
     }
 }
 

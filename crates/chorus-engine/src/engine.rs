@@ -1,5 +1,9 @@
 //! The engine itself: the configuration that is served, the requests that are alive, and where their records go.
 
+mod vectors;
+
+pub use vectors::{VectorsAnswer, VectorsAsk};
+
 use crate::artifact::Artifact;
 use crate::evaluate::{self, Evaluation};
 use crate::fault::Fault;
@@ -266,6 +270,7 @@ impl Engine {
             id: RunId::new().to_string(),
             created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
             caller: self.callers.fetch_add(1, Ordering::Relaxed),
+            tracing: inbound.tracing.clone(),
             started: Instant::now(),
             parts,
             shared: Arc::default(),

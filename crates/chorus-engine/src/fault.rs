@@ -50,6 +50,8 @@ pub enum Code {
     RateLimited,
     /// The counters of limits on callers, which replicas share, cannot be asked.
     LimitsUnavailable,
+    /// A store that replicas share cannot be asked.
+    StoreUnavailable,
     /// The process is stopping.
     ShuttingDown,
     /// A fault of Chorus itself.
@@ -80,7 +82,7 @@ pub enum Retry {
 
 impl Code {
     /// Every code, for the tables of the doors and of the documentation.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::InvalidRequest,
         Self::ModelNotFound,
         Self::NotSupported,
@@ -101,6 +103,7 @@ impl Code {
         Self::OutputInvalid,
         Self::RateLimited,
         Self::LimitsUnavailable,
+        Self::StoreUnavailable,
         Self::ShuttingDown,
         Self::Internal,
     ];
@@ -129,6 +132,7 @@ impl Code {
             Self::OutputInvalid => "output_invalid",
             Self::RateLimited => "rate_limit_exceeded",
             Self::LimitsUnavailable => "limits_unavailable",
+            Self::StoreUnavailable => "store_unavailable",
             Self::ShuttingDown => "shutting_down",
             Self::Internal => "internal",
         }
@@ -158,6 +162,7 @@ impl Code {
             | Self::Misconfigured
             | Self::NotLoaded
             | Self::LimitsUnavailable
+            | Self::StoreUnavailable
             | Self::ShuttingDown
             | Self::Internal => Blame::Engine,
         }
@@ -174,6 +179,7 @@ impl Code {
             | Self::QuorumNotReached
             | Self::RateLimited
             | Self::LimitsUnavailable
+            | Self::StoreUnavailable
             | Self::ShuttingDown => Retry::Same,
             _ => Retry::Never,
         }

@@ -110,7 +110,7 @@ pub struct FoundPassage {
 /// is no such store within reach.
 ///
 /// # Errors
-/// [`Code::NotLoaded`] without an encoder.
+/// [`Code::NotLoaded`] without an encoder, [`Code::StoreUnavailable`] without the server that keeps passages.
 pub async fn find(
     mom: &Mom,
     whose: Whose,
@@ -124,7 +124,9 @@ pub async fn find(
     let wanted = Question { store: store.to_owned(), encoder, vector, most, files };
     let hits = mom.shelf.store.documents.search(whose, wanted).await.map_err(|fault| {
         tracing::error!(%fault, "a vector store cannot be searched");
-        Fault::new(Code::Internal, "the vector store cannot be searched; the log of the server says why")
+        let is_served = mom.spec.global.vector_store.server.is_some();
+        let code = if is_served { Code::StoreUnavailable } else { Code::Internal };
+        Fault::new(code, "the vector store cannot be searched; the log of the server says why")
     })?;
     let scale = &mom.selection.calibration;
     let found = |hit: chorus_store::documents::Hit| FoundPassage {

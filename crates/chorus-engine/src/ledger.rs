@@ -228,6 +228,12 @@ impl Entry {
         self.close(AttemptEnd::Failed(fault.kind, fault.public.clone()), None, elapsed);
     }
 
+    /// Its number among the attempts of the request, from 0.
+    #[must_use]
+    pub fn number(&self) -> usize {
+        self.row
+    }
+
     /// What the attempt took so far.
     #[must_use]
     pub fn usage(&self) -> Usage {

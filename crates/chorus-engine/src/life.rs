@@ -25,6 +25,7 @@ use crate::record::{Draft, Ending};
 use crate::route::{Choice, Routed, route};
 use crate::run::{Inbound, Part, Path, Progress, RouteHead, Shared};
 use crate::served::{Asked, Depth};
+use crate::trace_context::{RunTrace, Tracing};
 use chorus_signals::Caller;
 use chorus_spec::BudgetSettings;
 use chorus_wire::ChatRequest;
@@ -60,6 +61,8 @@ pub struct Life {
     /// Since 1970.
     pub(crate) created: Duration,
     pub(crate) caller: u64,
+    /// How its calls are traced.
+    pub(crate) tracing: Option<Tracing>,
     pub(crate) started: Instant,
     pub(crate) parts: mpsc::Sender<Part>,
     pub(crate) shared: Arc<Shared>,
@@ -174,7 +177,11 @@ impl Life {
     }
 
     /// Asks the limits on callers, where there are any.
-    async fn within_limits(&self, caller: Option<&Caller>, request: &ChatRequest) -> Result<(), Fault> {
+    pub(crate) async fn within_limits(
+        &self,
+        caller: Option<&Caller>,
+        request: &ChatRequest,
+    ) -> Result<(), Fault> {
         if self.mom.quotas.is_empty() {
             return Ok(());
         }
@@ -195,7 +202,12 @@ impl Life {
     }
 
     /// Calls of no route, within what the operator, the operating point, this budget and the request's own allow.
-    fn calls_within(&self, model: &str, budget: &BudgetSettings, own: &BudgetSettings) -> LiveCalls {
+    pub(crate) fn calls_within(
+        &self,
+        model: &str,
+        budget: &BudgetSettings,
+        own: &BudgetSettings,
+    ) -> LiveCalls {
         let limits = self.mom.limits.lowered_by(&self.mom.artifact.budget(model));
         let limits = limits.lowered_by(budget).lowered_by(own);
         LiveCalls {
@@ -209,6 +221,7 @@ impl Life {
             output_contract: None,
             best: Mutex::default(),
             guard: self.guard.clone(),
+            trace: self.tracing.as_ref().map(|tracing| RunTrace::of(tracing, &self.id)),
         }
     }
 

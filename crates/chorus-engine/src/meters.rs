@@ -3,10 +3,15 @@
 //! It knows no HTTP but the words that a door gives. **Invariant:** a label is a word of ours or of the configuration,
 //! never one of a request: junk in requests makes no series (case I01).
 
+mod plugins;
+
+pub use plugins::CompressionStats;
+
 use crate::backends::BackendState;
 use chorus_signals::Timing;
 use chorus_store::{CallRecord, CallStatus, RunRecord, RunStatus, SignalState};
 use chorus_upstream::reliability::BreakerState;
+use plugins::PluginMeters;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -87,8 +92,10 @@ pub struct Meters {
     budgets_spent: Family<Named, Counter>,
     limits_refused: Family<Named, Counter>,
     degraded: Family<Named, Counter>,
+    sessions_alone: Counter,
     signal_seconds: Seconds<Named>,
     signals_absent: Family<Named, Counter>,
+    plugins: PluginMeters,
     breakers: Family<BackendLabels, Gauge>,
     in_flight: Family<BackendLabels, Gauge>,
 }
@@ -111,8 +118,10 @@ impl Default for Meters {
             budgets_spent: Family::default(),
             limits_refused: Family::default(),
             degraded: Family::default(),
+            sessions_alone: Counter::default(),
             signal_seconds: Family::new_with_constructor(signal_seconds),
             signals_absent: Family::default(),
+            plugins: PluginMeters::default(),
             breakers: Family::default(),
             in_flight: Family::default(),
         };
@@ -139,6 +148,8 @@ impl Meters {
         let help = "Requests refused by a limit on their caller, by limit";
         it.register("limits_refused", help, self.limits_refused.clone());
         it.register("degraded", "Answers that were given up on in part, by reason", self.degraded.clone());
+        let help = "Turns whose conversation this replica knew alone: the shared store was away";
+        it.register("sessions_alone", help, self.sessions_alone.clone());
         let help = "Time of a signal, by family";
         it.register_with_unit("signal_duration", help, Unit::Seconds, self.signal_seconds.clone());
         it.register(
@@ -146,6 +157,7 @@ impl Meters {
             "Signals that could not be had, by family",
             self.signals_absent.clone(),
         );
+        self.plugins.register(it);
         let help = "What a backend's breaker lets pass: 0 everything, 1 one call, 2 nothing";
         it.register("backend_breaker", help, self.breakers.clone());
         it.register("backend_in_flight", "Calls under way at a backend", self.in_flight.clone());
@@ -159,6 +171,17 @@ impl Meters {
     /// A request was refused because of its caller's limit of that name.
     pub fn refused(&self, limit: &str) {
         self.limits_refused.get_or_create(&Named::of(self.known(limit))).inc();
+    }
+
+    /// What has become of requests on routes that shorten.
+    #[must_use]
+    pub fn compression(&self) -> CompressionStats {
+        self.plugins.compression()
+    }
+
+    /// The shared store of conversations could not be asked.
+    pub(crate) fn session_alone(&self) {
+        self.sessions_alone.inc();
     }
 
     /// Signals were looked at.
@@ -190,6 +213,9 @@ impl Meters {
         let spent = record.traces.get("budget").and_then(|budget| budget.get("spent")?.as_str());
         if let Some(bound) = spent {
             self.budgets_spent.get_or_create(&Named::of(bound)).inc();
+        }
+        if let Some(notes) = record.traces.get("plugins") {
+            self.plugins.count(notes);
         }
         for reason in &record.degraded {
             self.degraded.get_or_create(&Named::of(self.known(word(reason)))).inc();

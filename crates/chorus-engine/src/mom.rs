@@ -44,7 +44,7 @@ pub struct Mom {
     pub workflow_states: Arc<dyn WorkflowStates>,
     /// How much callers may do.
     pub quotas: Quotas,
-    /// Answers to earlier requests; all configurations of a process share them.
+    /// Answers to earlier requests; configurations that name the same store share them.
     pub answer_cache: Arc<AnswerCache>,
     /// What plugins recall from; all configurations of a process share it.
     pub shelf: Shelf,

@@ -47,9 +47,15 @@ pub enum StartFault {
     /// Memories and documents cannot be kept.
     #[error(transparent)]
     Recall(#[from] chorus_store::RecallFault),
+    /// The server of memories or of passages cannot be used.
+    #[error(transparent)]
+    Qdrant(#[from] crate::qdrant_link::QdrantPlaceFault),
     /// The shared counters of limits cannot be used.
     #[error(transparent)]
     Limits(#[from] crate::quota::LimitsPlaceFault),
+    /// The store of the response cache cannot be used.
+    #[error(transparent)]
+    Cache(#[from] crate::answer_cache::CachePlaceFault),
     /// The store of waiting workflows cannot be opened.
     #[error(transparent)]
     States(#[from] crate::states::StatesFault),

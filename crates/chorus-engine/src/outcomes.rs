@@ -5,7 +5,7 @@
 
 use crate::engine::Engine;
 use crate::fault::{Code, Fault};
-use chorus_store::{Outcome, OutcomeTarget, RunRecord, Told};
+use chorus_store::{Outcome, OutcomeFault, OutcomeTarget, RunRecord, StoreFault, Told};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Verdicts of the past that are counted when a process starts.
@@ -20,11 +20,13 @@ impl Engine {
         let (Some(records), Some(outcomes)) = (self.records(), self.outcomes()) else {
             return Err(Fault::new(Code::NotSupported, "run records are not kept here"));
         };
-        let store = |why: &dyn std::fmt::Display| {
+        let store = |why: &dyn std::fmt::Display, is_shared: bool| {
             tracing::error!(%why, "an outcome could not be kept");
-            Fault::new(Code::Internal, "the outcome could not be kept; see the log")
+            let code = if is_shared { Code::StoreUnavailable } else { Code::Internal };
+            Fault::new(code, "the outcome could not be kept; see the log")
         };
-        let run = records.get(&outcome.run).await.map_err(|why| store(&why))?;
+        let run = records.get(&outcome.run).await;
+        let run = run.map_err(|why| store(&why, matches!(why, StoreFault::Database(_))))?;
         let text = format!("there is no run {}", outcome.run);
         let run = run.ok_or_else(|| Fault::new(Code::InvalidRequest, text).at("replay_id"))?;
         outcome.decision = run.decision.clone();
@@ -32,7 +34,8 @@ impl Engine {
             outcome.target_ref = Some(model_of(&run, outcome.target_ref.take())?);
         }
         outcome.told_at_ms = now_ms();
-        let told = outcomes.tell(key, outcome.clone()).await.map_err(|why| store(&why))?;
+        let told = outcomes.tell(key, outcome.clone()).await;
+        let told = told.map_err(|why| store(&why, matches!(why, OutcomeFault::Database(_))))?;
         match told {
             Told::New => self.serving().selection.experience.count(&outcome),
             Told::Again => {}

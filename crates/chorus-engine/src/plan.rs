@@ -116,8 +116,12 @@ fn by_decision(
             let verdict = routed.decided.as_ref().map(|d| &*d.verdict);
             let mut work = one_of(mom, &static_order(mom, routed, decision, verdict), request)?;
             let tokens = chorus_wire::tokens::of_request(&work.request);
-            let trace = choosing::choose(mom, routed, decision, &work.candidates, tokens)?;
-            if let Some(chosen) = work.candidates.iter().find(|it| it.model.as_str() == trace.selected) {
+            let pool = choosing::pool(mom, routed, decision, &work.request);
+            let trace = choosing::choose(mom, routed, decision, &work.candidates, &pool, tokens)?;
+            let chosen = |it: &&ModelRef| it.model.as_str() == trace.selected;
+            // Whoever comes from another decision is called as that one says.
+            work.candidates.extend(pool.others.iter().filter(chosen).cloned());
+            if let Some(chosen) = work.candidates.iter().find(chosen) {
                 work.kind = WorkKind::One(chosen.model.clone());
             }
             work.selection = Some(Arc::new(trace));

@@ -275,6 +275,7 @@ fn role_word(role: CallRole) -> &'static str {
         CallRole::Synthesis => "synthesis",
         CallRole::Repair => "repair",
         CallRole::Signal => "signal",
+        CallRole::Vectors => "vectors",
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::fault::{Code, Fault};
 use crate::forward::Forward;
 use crate::selection::{SessionWords, Trace};
+use crate::trace_context::Tracing;
 use chorus_policy::Verdict;
 use chorus_signals::Caller;
 use chorus_spec::{BudgetSettings, Retention};
@@ -35,6 +36,8 @@ pub struct Inbound {
     pub forwards: bool,
     /// The headers by which the client steers plugins.
     pub controls: Controls,
+    /// How its calls are traced; `None` where nothing is.
+    pub tracing: Option<Tracing>,
 }
 
 /// Headers by which a client steers plugins: names in lower case, and their values.
@@ -72,6 +75,7 @@ impl Inbound {
             session: SessionWords::default(),
             forwards: false,
             controls: Controls::default(),
+            tracing: None,
         }
     }
 }

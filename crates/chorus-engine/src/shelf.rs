@@ -4,8 +4,11 @@
 //! It knows stores and bounds, no request. **Invariant:** everything here that holds a user's words is kept under that
 //! user, or under one run.
 
-use chorus_spec::Digest;
-use chorus_store::{Originals, OriginalsRule, Recall, RecallFault};
+use crate::env::Env;
+use crate::qdrant_link::{Link, QdrantPlaceFault};
+use chorus_spec::{Digest, Global};
+use chorus_store::{Originals, OriginalsRule, QdrantMemories, Recall, RecallFault};
+use chorus_upstream::Upstream;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -35,6 +38,43 @@ impl Shelf {
     pub fn over(store: Option<Recall>) -> Result<Self, RecallFault> {
         let store = store.map_or_else(Recall::in_memory, Ok)?;
         Ok(Self { store, originals: Arc::default(), found: Arc::default(), tools: Arc::default() })
+    }
+
+    /// How many originals of shortened texts wait, and their bytes.
+    #[must_use]
+    pub fn originals(&self) -> (usize, usize) {
+        self.originals.size()
+    }
+
+    /// Forgets the originals of a run, or all of them, and returns how many that were.
+    #[must_use]
+    pub fn forget_originals(&self, run: Option<&str>) -> usize {
+        match run {
+            Some(run) => self.originals.end(run),
+            None => self.originals.clear(),
+        }
+    }
+
+    /// This shelf, where what a configuration has a server keep is in that server.
+    ///
+    /// # Errors
+    /// [`QdrantPlaceFault`].
+    pub(crate) fn served(
+        &self,
+        global: &Global,
+        env: &Env,
+        upstream: &Upstream,
+    ) -> Result<Self, QdrantPlaceFault> {
+        let mut shelf = self.clone();
+        if let Some(place) = &global.memory.server {
+            let link = Arc::new(Link::to(place, env, upstream.clone())?);
+            shelf.store.memories = Arc::new(QdrantMemories::new(link, &place.collection));
+        }
+        if let Some(place) = &global.vector_store.server {
+            let link = Arc::new(Link::to(place, env, upstream.clone())?);
+            shelf.store.documents = shelf.store.documents.with_passages_in(link, &place.collection);
+        }
+        Ok(shelf)
     }
 
     /// What was found for that question of that caller lately.

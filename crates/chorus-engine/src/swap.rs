@@ -5,7 +5,7 @@
 //!
 //! **Invariant:** a request sees one generation, from its first byte to its record.
 
-use crate::answer_cache::AnswerCache;
+use crate::answer_cache::Caches;
 use crate::artifact::Artifact;
 use crate::backends::Backends;
 use crate::classify::Classifiers;
@@ -186,7 +186,9 @@ pub(crate) struct Workshop {
     encoder_gate: Arc<Semaphore>,
     workflow_states: SharedStates,
     meters: Arc<Meters>,
-    answer_cache: Arc<AnswerCache>,
+    caches: Caches,
+    /// Whether it must not touch what is served.
+    apart: bool,
     shelf: Shelf,
     records: Option<Arc<dyn RunStore>>,
     counters: Counters,
@@ -207,7 +209,8 @@ impl Workshop {
     /// its own, and so are memories and documents; the connections and the encoder's gate are shared.
     pub(crate) fn apart(&self) -> Result<Self, StartFault> {
         let (upstream, gate) = (self.upstream.clone(), Arc::clone(&self.encoder_gate));
-        Ok(Self::over(upstream, gate, None, Shelf::over(None)?))
+        let own = Self::over(upstream, gate, None, Shelf::over(None)?);
+        Ok(Self { apart: true, caches: Caches::apart(), ..own })
     }
 
     fn over(
@@ -228,7 +231,8 @@ impl Workshop {
             selection,
             workflow_states: SharedStates::default(),
             meters: Arc::default(),
-            answer_cache: Arc::default(),
+            caches: Caches::default(),
+            apart: false,
             shelf,
             records,
             counters: Counters::default(),
@@ -243,7 +247,12 @@ impl Workshop {
         let gate = || Arc::clone(&self.encoder_gate);
         let scorers = Scorers::read(&spec, &options.folders)?;
         let selection =
-            Selection::prepare(&spec, options.encoder.clone(), &options.folders, self.selection.clone())?;
+            Selection::prepare(&spec, options.encoder.clone(), &options.folders, self.selection.clone())?
+                .sharing(
+                    spec.global.session_store.as_deref().filter(|_| !self.apart),
+                    &options.env,
+                    &self.meters,
+                )?;
         let toolboxes = Toolboxes::read(&spec, &options.folders);
         let equipment = Equipment { folders: options.folders, ..Equipment::of(options.encoder.clone()) };
         let mut recipes = Vec::with_capacity(spec.recipes.len());
@@ -258,6 +267,12 @@ impl Workshop {
         let backends = Backends::new(&spec, self.upstream.clone(), options.local, options.env.clone());
         let workflow_states = self.workflow_states.of(&spec.global.flow_state, &options.env)?;
         let quotas = Quotas::of(&spec.global, self.counters.clone(), &options.env)?;
+        let answer_cache = self.caches.of(&spec.global.response_cache, &options.env)?;
+        let shelf = if self.apart {
+            self.shelf.clone()
+        } else {
+            self.shelf.served(&spec.global, &options.env, &self.upstream)?
+        };
         Ok(Mom {
             control_headers: spec.control_headers(),
             spec,
@@ -271,8 +286,8 @@ impl Workshop {
             scorers,
             quotas,
             meters: Arc::clone(&self.meters),
-            answer_cache: Arc::clone(&self.answer_cache),
-            shelf: self.shelf.clone(),
+            answer_cache,
+            shelf,
             toolboxes,
             records: self.records.clone(),
             artifact: Artifact::default(),

@@ -36,6 +36,10 @@ pub struct HeadCard {
     /// What logits are divided by before softmax, > 0. Source: Guo et al. 2017, "On Calibration of Modern Neural
     /// Networks", §4.2.
     pub temperature: f32,
+    /// The same for a text in another language than English, > 0; none for a head that is as sure in every language. An
+    /// English encoder knows less of other languages, so that a head over it has to be less sure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature_elsewhere: Option<f32>,
 }
 
 /// A linear softmax classifier.
@@ -65,8 +69,10 @@ impl Head {
         if !weight.iter().chain(&bias).all(|value| value.is_finite()) {
             return Err(HeadFault("a weight is not finite".to_owned()));
         }
-        if !(card.temperature.is_finite() && card.temperature > 0.0) {
-            return Err(HeadFault(format!("temperature {} is not above zero", card.temperature)));
+        for temperature in std::iter::once(card.temperature).chain(card.temperature_elsewhere) {
+            if !(temperature.is_finite() && temperature > 0.0) {
+                return Err(HeadFault(format!("temperature {temperature} is not above zero")));
+            }
         }
         Ok(Self { dimension: weight.len() / classes, card, weight, bias })
     }
@@ -140,10 +146,20 @@ impl Head {
     /// rest counts as zero.
     #[must_use]
     pub fn probabilities(&self, embedding: &[f32]) -> Vec<f32> {
+        self.tempered(embedding, self.card.temperature)
+    }
+
+    /// The same for a text that is not in English.
+    #[must_use]
+    pub fn probabilities_elsewhere(&self, embedding: &[f32]) -> Vec<f32> {
+        self.tempered(embedding, self.card.temperature_elsewhere.unwrap_or(self.card.temperature))
+    }
+
+    fn tempered(&self, embedding: &[f32], temperature: f32) -> Vec<f32> {
         let rows = self.weight.chunks(self.dimension).zip(&self.bias);
         let logits = rows.map(|(row, bias)| {
             let product: f32 = row.iter().zip(embedding).map(|(weight, value)| weight * value).sum();
-            (product + bias) / self.card.temperature
+            (product + bias) / temperature
         });
         softmax(logits.collect())
     }
@@ -168,11 +184,26 @@ mod tests {
             encoder_digest: "sha256:e".to_owned(),
             data_digest: "sha256:d".to_owned(),
             temperature,
+            temperature_elsewhere: None,
         }
     }
 
     fn head() -> Head {
         Head::new(card(&["a", "b"], 0.5), vec![1.0, 0.0, 0.0, 1.0], vec![0.0, 0.5]).unwrap()
+    }
+
+    #[test]
+    fn elsewhere_a_head_is_as_sure_as_its_card_says() {
+        let sure = |elsewhere| {
+            let card = HeadCard { temperature_elsewhere: elsewhere, ..card(&["a", "b"], 1.0) };
+            let head = Head::new(card, vec![1.0, -1.0], vec![0.0, 0.0])?;
+            Ok::<_, HeadFault>((head.probabilities(&[1.0])[0], head.probabilities_elsewhere(&[1.0])[0]))
+        };
+        let (here, same) = sure(None).unwrap();
+        assert_eq!(here, same);
+        let (here, elsewhere) = sure(Some(2.0)).unwrap();
+        assert!(here > elsewhere && elsewhere > 0.5, "{here} {elsewhere}");
+        assert!(sure(Some(0.0)).is_err());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! similarity is chosen on one half of the families of questions and reported on the other. It knows no request and no
 //! route. **Invariant:** what is reported has no part in what is chosen.
 
+use crate::cache_intents;
 use crate::cache_pairs::{Asked, Half, Relation, pairs};
 use crate::fault::LabFault;
 use chorus_cache::{Answers, Bounds, Difference, Labels, NewAnswer, Question, Reading, Worded, difference};
@@ -12,6 +13,7 @@ use chorus_signals::{Calibration, SharedPass, language_of};
 use chorus_spec::{CacheEviction, Permille};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Largest share of near misses that may be hits where a least similarity is chosen.
@@ -27,6 +29,8 @@ const BOUNDS: Bounds = Bounds { entries: 1, bytes: usize::MAX, eviction: CacheEv
 pub struct EvalCache {
     /// Least similarity, on the scale of configuration files; chosen where `None`.
     pub threshold: Option<Permille>,
+    /// Folder of the public datasets, where pairs of `intents/` are to be reported too.
+    pub data: Option<PathBuf>,
 }
 
 /// One row of the report.
@@ -60,6 +64,8 @@ pub struct CacheReport {
     pub chosen_on: Vec<CacheRow>,
     /// On the other half.
     pub reported: Vec<CacheRow>,
+    /// On pairs of public sets of intents, where those are at hand; nothing is chosen on them.
+    pub intents: Vec<CacheRow>,
     /// Of the half that it was chosen on, so that nobody learns from the other: near misses that no guard refuses, and
     /// paraphrases that were no hits, each with what refused it and its similarity.
     pub wrong: Vec<(Relation, String, String, Option<Difference>, f64)>,
@@ -87,11 +93,13 @@ impl EvalCache {
     ) -> Result<CacheReport, LabFault> {
         let calibration = Calibration::of(encoder);
         let mut pass = SharedPass::new();
-        let mut read = |half| -> Result<Vec<Read>, LabFault> {
-            pairs(half)?.into_iter().map(|pair| read_pair(pair, encoder, &calibration, &mut pass)).collect()
+        let mut read = |pairs: Vec<Asked>| -> Result<Vec<Read>, LabFault> {
+            pairs.into_iter().map(|pair| read_pair(pair, encoder, &calibration, &mut pass)).collect()
         };
         progress("encoding the questions");
-        let (chosen_on, reported) = (read(Half::Chosen)?, read(Half::Reported)?);
+        let (chosen_on, reported) = (read(pairs(Half::Chosen)?)?, read(pairs(Half::Reported)?)?);
+        let intents = self.data.as_deref().map(cache_intents::pairs).transpose()?.unwrap_or_default();
+        let intents = read(intents)?;
         let threshold = self.threshold.unwrap_or_else(|| choose(&chosen_on));
         let cosine = calibration.cosine(threshold.as_similarity());
         let wrong = chosen_on.iter().filter(|it| match it.pair.relation {
@@ -107,6 +115,7 @@ impl EvalCache {
             curve: (650..=950).step_by(25).map(Permille).map(|it| shares(&chosen_on, it)).collect(),
             chosen_on: rows(&chosen_on, cosine),
             reported: rows(&reported, cosine),
+            intents: rows(&intents, cosine),
             wrong: wrong
                 .map(|it| {
                     (it.pair.relation, it.pair.kept.clone(), it.pair.asked.clone(), it.differs, it.similarity)
@@ -223,7 +232,12 @@ impl fmt::Display for CacheReport {
                 near.fold((0, 0, 0), |sum, row| (sum.0 + row.pairs, sum.1 + row.hits, sum.2 + row.unguarded));
             line(f, "all near misses", pairs, hits, unguarded)?;
         }
-        Ok(())
+        if !self.intents.is_empty() {
+            writeln!(f, "public sets of intents:")?;
+        }
+        self.intents
+            .iter()
+            .try_for_each(|row| line(f, row.relation.as_str(), row.pairs, row.hits, row.unguarded))
     }
 }
 

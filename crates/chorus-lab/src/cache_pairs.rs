@@ -25,10 +25,16 @@ pub enum Relation {
     Language,
     /// Another tenant; the question is the same, word for word.
     Tenant,
+    /// A question of the same intent of a public set, where the intent has no slot.
+    SameIntent,
+    /// A question of another intent of the same public set that shares many words.
+    OtherIntent,
+    /// The same of a set of a bank.
+    OtherBankingIntent,
 }
 
 impl Relation {
-    /// Every relation that must not be a hit.
+    /// Every relation of the questions written for this that must not be a hit.
     pub const MISSES: [Self; 5] = [Self::Negated, Self::Number, Self::Entity, Self::Language, Self::Tenant];
 
     /// Its name.
@@ -41,6 +47,9 @@ impl Relation {
             Self::Entity => "other entity",
             Self::Language => "other language",
             Self::Tenant => "other tenant",
+            Self::SameIntent => "same intent",
+            Self::OtherIntent => "other intent",
+            Self::OtherBankingIntent => "other banking intent",
         }
     }
 }

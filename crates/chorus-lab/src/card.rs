@@ -12,11 +12,15 @@ const CONFUSION_FROM: usize = 40;
 
 /// The card's text; texts longer than `longest_bytes` were measured and not learnt.
 pub(crate) fn write(task: Task, longest_bytes: Option<usize>, report: &Report) -> String {
+    let elsewhere = report.head.card().temperature_elsewhere;
+    let elsewhere = elsewhere.map_or_else(String::new, |temperature| {
+        format!("| temperature outside of English | {temperature:.3} |\n")
+    });
     let mut text = format!(
         "# Head: {}\n\n{}\n\n\
          | | |\n|---|---|\n\
          | labels | {} |\n| encoder | `{}` |\n| training data | `{}` |\n| training examples | {} |\n\
-         | L2 penalty | {:e} |\n| temperature | {:.3} |\n\n",
+         | L2 penalty | {:e} |\n| temperature | {:.3} |\n{elsewhere}\n",
         task.name(),
         task.purpose(),
         report.head.labels().join(", "),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use chorus_spec::MMLU_CATEGORIES;
+use sha2::{Digest, Sha256};
 
 use crate::corpus::{self, MmluPro};
 use crate::example::{Example, Side, Split, side};
@@ -17,6 +18,12 @@ const EVERYDAY_TRAIN: &str = include_str!("../data/everyday_train.tsv");
 const TASKS_TRAIN: &str = include_str!("../data/tasks_train.tsv");
 const TEMPLATES: &str = include_str!("../data/domain_train.tsv");
 const EVERYDAY_EVAL: &str = include_str!("../data/everyday_eval.tsv");
+/// Messages of chats, which mostly speak of the answer before them and of no subject.
+const MESSAGES: &str = include_str!("../data/feedback_train.tsv");
+/// The kinds of them that do, and the lists of theirs that bring in a subject.
+const SUBJECTLESS: [&str; 3] = ["need_clarification", "satisfied", "want_different"];
+const SUBJECTS: [&str; 4] = ["{fact}", "{topic}", "{fail}", "{thing}"];
+const SUBJECTLESS_EVAL: &str = include_str!("../data/domain_subjectless.tsv");
 /// Written after the templates; no template was written for it.
 const LAST: &str = include_str!("../data/domain_last.tsv");
 
@@ -31,6 +38,11 @@ const TASK_WEIGHT: f32 = 2.0;
 /// Texts that one template gives at most in one category, and what each counts.
 const DRAWS: usize = 48;
 const TEMPLATE_WEIGHT: f32 = 0.25;
+/// One pair of letters in so many is exchanged in the second copy of an everyday text, which counts this much of the first.
+const MISSPELT: u8 = 10;
+const MISSPELT_WEIGHT: f32 = 0.25;
+/// Texts that one message without a subject gives at most.
+const MESSAGE_DRAWS: usize = 4;
 /// The label of a template that is of every category: there `{topic}` stands for the category's list of topics.
 const EVERY_CATEGORY: &str = "*\t";
 /// A request to an assistant, which belongs to no field of study.
@@ -68,14 +80,20 @@ pub(crate) fn split(data: &Path) -> Result<Split, LabFault> {
             split.learn(&text.clone(), Example { text, label, weight: INTENT_WEIGHT });
         }
     }
+    let fitted = split.train.len();
     split.learn_everyday(everyday("everyday_train.tsv", EVERYDAY_TRAIN, EVERYDAY_WEIGHT)?);
     split.learn_everyday(everyday("tasks_train.tsv", TASKS_TRAIN, TASK_WEIGHT)?);
+    let copies: Vec<Example> = split.train.iter().skip(fitted).filter_map(misspelt).collect();
+    split.train.extend(copies);
     split.train.extend(templates("domain_train.tsv", TEMPLATES)?);
+    split.train.extend(subjectless("feedback_train.tsv", MESSAGES)?);
     split.held_out.push(("MMLU-Pro, held-out fifth, question text alone".to_owned(), held_out));
     let fixture = everyday("everyday_eval.tsv", EVERYDAY_EVAL, 1.0)?;
     split.held_out.push(("Short everyday questions, own fixture".to_owned(), fixture));
     let last = everyday("domain_last.tsv", LAST, 1.0)?;
     split.held_out.push(("Requests of many forms, own fixture written last".to_owned(), last));
+    let title = "Turns without a subject, own fixture";
+    phrases::hold_out(&mut split, title, ("domain_subjectless.tsv", SUBJECTLESS_EVAL), &MMLU_CATEGORIES)?;
     Ok(split)
 }
 
@@ -105,6 +123,36 @@ fn templates(name: &str, content: &str) -> Result<Vec<Example>, LabFault> {
         found.extend(phrases.map(|phrase| Example { text: phrase.text, label, weight: TEMPLATE_WEIGHT }));
     }
     Ok(found)
+}
+
+/// An everyday text of Latin letters as hasty people type it, one pair of letters in ten exchanged: the encoder makes another
+/// thing of a word that is misspelt (case D23).
+fn misspelt(example: &Example) -> Option<Example> {
+    if !example.text.is_ascii() {
+        return None;
+    }
+    let mut letters: Vec<char> = example.text.chars().collect();
+    for at in 1..letters.len() {
+        let inside = letters.get(at - 1..=at).is_some_and(|pair| pair.iter().all(|c| c.is_alphabetic()));
+        let draw = Sha256::digest(format!("{at} {}", example.text)).first().copied().unwrap_or_default();
+        if inside && draw % MISSPELT == 0 {
+            letters.swap(at - 1, at);
+        }
+    }
+    let weight = example.weight * MISSPELT_WEIGHT;
+    Some(Example { text: letters.into_iter().collect(), weight, ..example.clone() })
+}
+
+/// Messages that speak of an answer and of no subject, in all languages: `other`.
+fn subjectless(name: &str, content: &str) -> Result<Vec<Example>, LabFault> {
+    let is_kept = |line: &&str| {
+        let label = line.split('\t').next().unwrap_or_default();
+        label.starts_with('@') || SUBJECTLESS.contains(&label) && !SUBJECTS.iter().any(|it| line.contains(it))
+    };
+    let kept: String = content.lines().filter(is_kept).map(|line| format!("{line}\n")).collect();
+    let found = phrases::expand(name, &kept, MESSAGE_DRAWS)?.into_iter();
+    let example = |text| Some(Example { text, label: label("other")?, weight: TEMPLATE_WEIGHT });
+    Ok(found.filter_map(|phrase| example(phrase.text)).collect())
 }
 
 fn label(category: &str) -> Option<usize> {
@@ -142,6 +190,23 @@ mod tests {
     }
 
     #[test]
+    fn d23_a_misspelt_copy_keeps_its_letters_and_most_of_their_places() {
+        let example =
+            Example { text: "How do whales breathe while they sleep?".to_owned(), label: 3, weight: 4.0 };
+        let copy = misspelt(&example).unwrap();
+        let sorted = |text: &str| {
+            let mut letters: Vec<char> = text.chars().collect();
+            letters.sort_unstable();
+            letters
+        };
+        assert_ne!(copy.text, example.text);
+        assert_eq!((sorted(&copy.text), copy.label, copy.weight), (sorted(&example.text), 3, 1.0));
+        let same = copy.text.chars().zip(example.text.chars()).filter(|(a, b)| a == b).count();
+        assert!(same * 2 > example.text.len(), "{}", copy.text);
+        assert_eq!(misspelt(&Example { text: "为什么".to_owned(), ..example }), None);
+    }
+
+    #[test]
     fn templates_cover_every_category() {
         let examples = templates("domain_train.tsv", TEMPLATES).unwrap();
         for (label, category) in MMLU_CATEGORIES.iter().enumerate() {
@@ -158,10 +223,14 @@ mod tests {
             everyday("", EVERYDAY_TRAIN, 1.0).unwrap().iter().map(|example| plain(&example.text)).collect();
         let mut tasks = everyday("", TASKS_TRAIN, 1.0).unwrap();
         tasks.extend(templates("", TEMPLATES).unwrap());
+        tasks.extend(subjectless("", MESSAGES).unwrap());
         let learnt: Vec<String> = tasks.iter().map(|example| plain(&example.text)).chain(learnt).collect();
         let last = everyday("", LAST, 1.0).unwrap();
-        for example in everyday("", EVERYDAY_EVAL, 1.0).unwrap().iter().chain(&last) {
-            assert!(!learnt.contains(&plain(&example.text)), "{}", example.text);
+        let fixtures = [everyday("", EVERYDAY_EVAL, 1.0).unwrap(), last].concat();
+        let turns = phrases::lines("", SUBJECTLESS_EVAL).unwrap();
+        let turns = turns.iter().map(|turn| &turn.text);
+        for text in fixtures.iter().map(|example| &example.text).chain(turns) {
+            assert!(!learnt.contains(&plain(text)), "{text}");
         }
     }
 }

@@ -46,19 +46,48 @@ pub struct HaluReport {
     supported: BTreeMap<&'static str, Row>,
 }
 
+/// One answer beside its material.
+pub(crate) struct Case {
+    /// In which way the answer is, or is not, supported.
+    pub(crate) kind: &'static str,
+    is_supported: bool,
+    /// What the records say.
+    pub(crate) material: String,
+    question: String,
+    /// What is said of them.
+    pub(crate) answer: String,
+}
+
+/// All cases.
+pub(crate) fn cases() -> Vec<Case> {
+    let mut all = Vec::new();
+    for at in 0..CASES {
+        let (one, other) = (record(at), record(at + 37));
+        let (material, question) = conversation(&one, &other);
+        let answers = [(false, unsupported(&one, &other)), (true, supported(&one, &other))];
+        for (is_supported, answers) in answers {
+            all.extend(answers.into_iter().map(|(kind, answer)| Case {
+                kind,
+                is_supported,
+                material: material.clone(),
+                question: question.clone(),
+                answer,
+            }));
+        }
+    }
+    all
+}
+
 /// Measures all cases.
 #[must_use]
 pub fn measure() -> HaluReport {
     let mut report = HaluReport { unsupported: BTreeMap::new(), supported: BTreeMap::new() };
-    for at in 0..CASES {
-        let (one, other) = (record(at), record(at + 37));
-        let ask = conversation(&one, &other);
-        for (kind, answer) in unsupported(&one, &other) {
-            count(&mut report.unsupported, kind, ground::check(&answer, &ask).holds());
-        }
-        for (kind, answer) in supported(&one, &other) {
-            count(&mut report.supported, kind, ground::check(&answer, &ask).holds());
-        }
+    for case in cases() {
+        let messages =
+            vec![Message::new(Role::Tool, &case.material), Message::new(Role::User, &case.question)];
+        let sent = ground::check(&case.answer, &ChatRequest::new("m", messages)).holds();
+        let rows = if case.is_supported { &mut report.supported } else { &mut report.unsupported };
+        count(rows, case.kind, sent);
     }
     report
 }
@@ -100,11 +129,11 @@ impl Record {
     }
 }
 
-fn conversation(one: &Record, other: &Record) -> ChatRequest {
+fn conversation(one: &Record, other: &Record) -> (String, String) {
     let facts =
         [one, other].map(|it| [it.opened(), it.painted(), it.long(), it.owned()].join(" ")).join("\n");
     let question = format!("What do you know about the {}?", one.name);
-    ChatRequest::new("m", vec![Message::new(Role::Tool, &facts), Message::new(Role::User, &question)])
+    (facts, question)
 }
 
 /// Answers that the records do not support, each in one way.

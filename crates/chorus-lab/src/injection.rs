@@ -145,9 +145,9 @@ features of the plain text (character n-grams within words, pairs of near words)
 features alone says which windows and decodings of a text are worth a pass of the encoder.
 
 Learnt from S-Labs' training part, attacks in several languages and attempts seen in the wild (a fifth of both held \
-out), and texts of this project. Against over-blocking: requests that people made, sentences of ordinary prose, intents \
-of customers, exercises in several languages, own harmless sentences full of the words that attempts use, and harmless \
-texts into which such words were strewn. Nothing of the measured sets is learnt; the neuralchemy set is left out, \
+out), and texts of this project. Against over-blocking: requests that people made, tasks that models were set, questions \
+of exams, sentences of ordinary prose, intents of customers, exercises in several languages, own harmless sentences full of \
+the words that attempts use, own requests of engineers, and harmless texts into which such words were strewn. Nothing of the measured sets is learnt; the neuralchemy set is left out, \
 because its format would cost a large dependency.
 
 The scale is set so that 0.7 finds the share below of S-Labs' attempts on folds that the model had not seen. It is a \
@@ -157,7 +157,9 @@ What was seen before: the kinds of harmless texts that are learnt were chosen wh
 measured sets a few times, and the share was lowered from 95% by a fifth of a point after such a look; a few texts of NotInject \
 and BIPIA were read before our own were written, and what resembled them was taken out again, but for one rule about code \
 snippets in foreign text. The set `own, engineering` was written after two harmless requests of engineers, of a conformance \
-suite, were found to score above 0.9; it holds no sentence of that suite, and nothing was chosen by it.";
+suite, were found to score above 0.9; it holds no sentence of that suite, and nothing was chosen by it. The requests of engineers that are learnt were written \
+after it, for the same reason, and hold none either; that they, tasks and exams are learnt was chosen by folds and by a look at \
+total figures.";
 
 fn card_text(encoded: &Encoded, head: &MixedHead, scales: [Scale; 2], report: &InjectionReport) -> String {
     let count = |attack: bool| encoded.lessons.iter().filter(|lesson| lesson.attack == attack).count();

@@ -27,13 +27,19 @@ const TRIGGER_COUNT: u32 = 8;
 const STREWN_BYTES: usize = 160;
 /// One attempt in so many is put into a long text.
 const LONG_STEP: usize = 37;
-/// Bytes of a long attempt that are learnt.
+/// What a task that many models were set counts, and a question of an exam.
+const TASK_WEIGHT: f32 = 0.5;
+const EXAM_WEIGHT: f32 = 0.3;
+/// Longest question of an exam that is learnt, in bytes.
+const EXAM_BYTES: usize = 600;
+/// Bytes of a long text that are learnt.
 const HEAD_BYTES: usize = 1024;
 
 /// Our own texts.
-const OWN: [(&str, &str); 4] = [
+const OWN: [(&str, &str); 5] = [
     ("injection_benign.tsv", include_str!("../data/injection_benign.tsv")),
     ("injection_benign_words.tsv", include_str!("../data/injection_benign_words.tsv")),
+    ("injection_benign_engineering.tsv", include_str!("../data/injection_benign_engineering.tsv")),
     ("injection_benign_languages.tsv", include_str!("../data/injection_benign_languages.tsv")),
     ("injection_attacks.tsv", include_str!("../data/injection_attacks.tsv")),
 ];
@@ -116,6 +122,7 @@ pub(crate) fn lessons(data: &Path) -> Result<Vec<Lesson>, LabFault> {
         own(name, content, &mut found)?;
     }
     found.extend(strewn);
+    found.extend(tasks(data)?);
     for text in multilingual(data)?.into_iter().filter(|text| side(text) != Side::HeldOut) {
         found.push(lesson(text, true, 1.0));
     }
@@ -284,6 +291,17 @@ fn natural(data: &Path) -> Result<(Vec<String>, BTreeSet<String>), LabFault> {
         }
     }
     Ok((answered.into_iter().map(|row| row.user_query).collect(), sentences))
+}
+
+/// Tasks that models were set, and questions of exams, each text once: code, mathematics, the sciences.
+fn tasks(data: &Path) -> Result<Vec<Lesson>, LabFault> {
+    let mut seen = BTreeSet::new();
+    let queries = corpus::tasks(data)?.into_iter().map(|task| (task.query, TASK_WEIGHT));
+    let exams = corpus::mmlu_pro(data)?.into_iter().map(|exam| (exam.question, EXAM_WEIGHT));
+    let exams = exams.filter(|(text, _)| text.len() < EXAM_BYTES && side(text) != Side::HeldOut);
+    let texts = queries.chain(exams).map(|(text, weight)| (head(&text).to_owned(), weight));
+    let fresh = texts.filter(|(text, _)| seen.insert(text.clone()));
+    Ok(fresh.map(|(text, weight)| lesson(text, false, weight)).collect())
 }
 
 fn multilingual(data: &Path) -> Result<Vec<String>, LabFault> {

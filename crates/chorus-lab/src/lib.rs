@@ -4,6 +4,7 @@
 //! same encoder give the same head, byte by byte.
 
 mod cache_eval;
+mod cache_intents;
 mod cache_pairs;
 mod calibrate;
 mod card;
@@ -24,6 +25,7 @@ mod injection_fit;
 mod metrics;
 mod minimise;
 mod modality;
+mod nli;
 mod pairs;
 mod phrases;
 mod pii;
@@ -44,6 +46,7 @@ pub use halu::{HaluReport, measure as measure_halu};
 pub use injection::TrainInjection;
 pub use injection_eval::{EvalInjection, InjectionReport};
 pub use metrics::{Metrics, Reported, auroc};
+pub use nli::{EvalNli, NliReport};
 pub use pii::{EvalPii, NamesReport, PiiReport, TrainNames, TypeFigures};
 pub use replay::{Interval, LearnedCascade, Replay, ReplayReport, StrategyRow};
 pub use report::{EvaluatedSet, PhraseFigures, Report};

@@ -56,16 +56,16 @@ impl SelectorKind {
 /// A training run.
 #[derive(Debug, Clone)]
 pub struct TrainSelector {
-    /// Which selector.
-    pub kind: SelectorKind,
+    /// Which selectors; the questions are encoded once for all of them.
+    pub kinds: Vec<SelectorKind>,
     /// Folder of the public datasets: `outcomes/`.
     pub data_dir: PathBuf,
-    /// Folder that gets the artifact and its card.
+    /// Folder that gets the artifacts and their cards.
     pub out_dir: PathBuf,
 }
 
 impl TrainSelector {
-    /// Trains, measures and writes a selector; `progress` gets a line now and then.
+    /// Trains, measures and writes each selector; `progress` gets a line now and then.
     ///
     /// # Errors
     /// [`LabFault`] when a dataset is absent or broken, or a file cannot be written.
@@ -73,24 +73,36 @@ impl TrainSelector {
         &self,
         encoder: &dyn TextEncoder,
         progress: &mut dyn FnMut(&str),
-    ) -> Result<SelectorReport, LabFault> {
+    ) -> Result<Vec<SelectorReport>, LabFault> {
         let train = Graded::training(&self.data_dir, encoder, progress)?;
         let test = Graded::test(&self.data_dir, encoder, progress)?;
-        let (name, bytes, report) = match self.kind.learned() {
+        let one = |kind: &SelectorKind| self.one(*kind, &train, &test, encoder.digest(), progress);
+        self.kinds.iter().map(one).collect()
+    }
+
+    fn one(
+        &self,
+        kind: SelectorKind,
+        train: &Graded,
+        test: &Graded,
+        encoder: &str,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<SelectorReport, LabFault> {
+        let (name, bytes, report) = match kind.learned() {
             Some(kind) => {
-                progress("fitting");
-                let bytes = fitted(kind, &train, encoder.digest())?;
-                let report = evaluate::learned(kind, &bytes, &train, &test, encoder.digest(), progress)?;
+                progress(&format!("fitting {}", kind.as_str()));
+                let bytes = fitted(kind, train, encoder)?;
+                let report = evaluate::learned(kind, &bytes, train, test, encoder, progress)?;
                 (format!("{}.safetensors", kind.as_str()), bytes, report)
             }
             None => {
-                let ratings = ratings::fit(&train);
+                let ratings = ratings::fit(train);
                 let bytes = serde_json::to_vec_pretty(&ratings).unwrap_or_default();
-                ("elo.json".to_owned(), bytes, evaluate::rated(&ratings, &train, &test))
+                ("elo.json".to_owned(), bytes, evaluate::rated(&ratings, train, test))
             }
         };
         fs::create_dir_all(&self.out_dir).map_err(|cause| LabFault::file(&self.out_dir, cause))?;
-        let card = format!("{}.md", self.kind.as_str());
+        let card = format!("{}.md", kind.as_str());
         for (name, content) in [(name, bytes), (card, report.to_string().into_bytes())] {
             let path = self.out_dir.join(name);
             fs::write(&path, content).map_err(|cause| LabFault::file(&path, cause))?;

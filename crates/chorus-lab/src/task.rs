@@ -78,12 +78,15 @@ impl Task {
                  encoder's vector.\n\nLearnt from MMLU-Pro questions with and without their options, MMLU \
                  questions, a few requests to assistants (all of them `other`), short everyday questions \
                  written for this project in English, with some in German, Spanish, French and Chinese, and \
-                 requests of many forms on many topics, which templates vary so that a form tells no category. The \
+                 requests of many forms on many topics, which templates vary so that a form tells no category; messages of chats that speak of an answer and of \
+                 no subject are `other`. English everyday texts are learnt once more misspelt, with a quarter of the \
+                 weight. The \
                  encoder is an English one: other languages work where words are shared, and no further.\n\n\
                  A part of the learnt data was kept out of the fit until penalty and temperature were chosen: the \
                  penalty leaves the least loss on exam questions and everyday questions, each kind with half of \
-                 the weight; the temperature is the one that everyday questions ask for, because they are what \
-                 thresholds meet. On exam questions the head is therefore surer than it should be. How much our own \
+                 the weight; the temperatures are those that everyday questions ask for, because they are what \
+                 thresholds meet: one those in English, one those in other languages, of which an English encoder \
+                 knows less. On exam questions the head is therefore surer than it should be. How much our own \
                  texts count was chosen while looking at total figures of the held-out sets a few times."
             }
             Self::Complexity => {
@@ -119,6 +122,11 @@ impl Task {
     /// words of any language.
     pub(crate) fn sees_words(self) -> bool {
         matches!(self, Self::FactCheck | Self::UserFeedback | Self::Modality)
+    }
+
+    /// Whether the head is less sure outside of English: by as much as its validation texts in other languages ask for.
+    pub(crate) fn is_by_language(self) -> bool {
+        self == Self::Domain
     }
 
     /// Penalties that are tried, from loose to tight.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use chorus_infer::TextEncoder;
 use chorus_infer::heads::{Head, HeadCard};
 use chorus_infer::lexical::WithFeatures;
+use chorus_signals::language_of;
 use sha2::{Digest, Sha256};
 
 use crate::card;
@@ -47,6 +48,13 @@ impl Encoded {
             let balance = class_weights.get(example.label).copied().unwrap_or(1.0);
             Row { vector, label: example.label, weight: example.weight * balance }
         })
+    }
+
+    /// Logits by whether a text is in another language than English.
+    fn logits_by_language(&self, model: &Linear, elsewhere: bool) -> Scored {
+        let rows = self.examples.iter().zip(&self.vectors);
+        let rows = rows.filter(|(example, _)| is_elsewhere(&example.text) == elsewhere);
+        rows.map(|(example, vector)| (model.logits(vector), example.label)).collect()
     }
 
     fn logits(&self, model: &Linear) -> Scored {
@@ -101,7 +109,7 @@ impl TrainHead {
         let [_, everyday] = &kinds;
         let phrases = self.task.phrase_figures(&everyday.examples);
         let balance = class_weights(&train.examples, labels)?;
-        let (penalty, temperature) = choose(self.task.penalties(), &train, &kinds, &balance, progress);
+        let (penalty, temperatures) = choose(self.task, &train, &kinds, &balance, progress);
 
         for kind in kinds {
             train.examples.extend(kind.examples);
@@ -112,7 +120,8 @@ impl TrainHead {
             labels: labels.iter().map(|&label| label.to_owned()).collect(),
             encoder_digest: encoder.digest().to_owned(),
             data_digest,
-            temperature,
+            temperature: temperatures.here,
+            temperature_elsewhere: temperatures.elsewhere,
         };
         let head = Head::new(card, model.weight, model.bias)?;
         let mut sets = Vec::new();
@@ -155,33 +164,56 @@ fn class_weights(examples: &[Example], labels: &[&str]) -> Result<Vec<f32>, LabF
     factors.collect()
 }
 
+/// What logits are divided by, in English and elsewhere.
+#[derive(Debug, Clone, Copy)]
+struct Temperatures {
+    here: f32,
+    elsewhere: Option<f32>,
+}
+
+impl Temperatures {
+    /// Those that validation texts ask for, of the last kind that has any.
+    fn of(task: Task, kinds: &[Encoded], model: &Linear) -> Self {
+        let served = kinds.iter().rfind(|kind| !kind.examples.is_empty());
+        let temper = |scored: Scored| regression::temper(&[scored]).temperature;
+        match served {
+            Some(kind) if task.is_by_language() => {
+                let elsewhere = kind.logits_by_language(model, true);
+                let elsewhere = (!elsewhere.is_empty()).then(|| temper(elsewhere));
+                Self { here: temper(kind.logits_by_language(model, false)), elsewhere }
+            }
+            Some(kind) => Self { here: temper(kind.logits(model)), elsewhere: None },
+            None => Self { here: 1.0, elsewhere: None },
+        }
+    }
+}
+
 /// The penalty that leaves the least loss on the validation parts, each kind of text counting the same, and the
-/// temperature that everyday questions ask for: they, not exams, are what thresholds meet.
+/// temperatures that everyday questions ask for: they, not exams, are what thresholds meet.
 fn choose(
-    penalties: &[f64],
+    task: Task,
     train: &Encoded,
     kinds: &[Encoded],
     balance: &[f32],
     progress: &mut dyn FnMut(&str),
-) -> (f64, f32) {
+) -> (f64, Temperatures) {
     let rows: Vec<Row<'_>> = train.rows(balance).collect();
-    let mut best = (f64::INFINITY, 0.0, 1.0);
-    for &penalty in penalties {
+    let mut best = (f64::INFINITY, 0.0, Temperatures { here: 1.0, elsewhere: None });
+    for &penalty in task.penalties() {
         let model = regression::fit(&rows, balance.len(), penalty);
         let scored: Vec<Scored> = kinds.iter().map(|kind| kind.logits(&model)).collect();
         let loss = regression::temper(&scored).loss;
-        let served = scored.iter().rfind(|kind| !kind.is_empty()).map(std::slice::from_ref);
-        let temperature = regression::temper(served.unwrap_or_default()).temperature;
-        progress(&format!("penalty {penalty:e}: validation loss {loss:.4}, temperature {temperature:.3}"));
+        let temperatures = Temperatures::of(task, kinds, &model);
+        progress(&format!("penalty {penalty:e}: validation loss {loss:.4}, {temperatures:?}"));
         for kind in scored.iter().filter(|kind| !kind.is_empty()) {
-            let metrics = Metrics::of(&probabilities(kind, temperature), balance.len());
+            let metrics = Metrics::of(&probabilities(kind, temperatures.here), balance.len());
             progress(&format!(
                 "    of {}: top-1 {:.4}, macro-F1 {:.4}, calibration error {:.4}",
                 metrics.count, metrics.top1, metrics.macro_f1, metrics.calibration_error
             ));
         }
         if loss < best.0 {
-            best = (loss, penalty, temperature);
+            best = (loss, penalty, temperatures);
         }
     }
     (best.1, best.2)
@@ -195,10 +227,20 @@ fn probabilities(scored: &Scored, temperature: f32) -> Scored {
     tempered.collect()
 }
 
+/// As the signal has them: by the text's language where the head is.
+fn probabilities_of(head: &Head, vector: &[f32], text: &str) -> Vec<f32> {
+    if is_elsewhere(text) { head.probabilities_elsewhere(vector) } else { head.probabilities(vector) }
+}
+
+fn is_elsewhere(text: &str) -> bool {
+    language_of(text).is_some_and(|language| language != "en")
+}
+
 fn evaluate(task: Task, name: String, set: &Encoded, head: &Head) -> EvaluatedSet {
     let pairs = set.examples.iter().zip(&set.vectors);
-    let rows: Vec<(Vec<f32>, usize)> =
-        pairs.map(|(example, vector)| (head.probabilities(vector), example.label)).collect();
+    let rows: Vec<(Vec<f32>, usize)> = pairs
+        .map(|(example, vector)| (probabilities_of(head, vector, &example.text), example.label))
+        .collect();
     let classes = head.labels().len();
     let auroc = (classes == 2).then(|| {
         let scores = rows.iter().filter_map(|(row, label)| Some((*row.get(1)?, *label == 1)));

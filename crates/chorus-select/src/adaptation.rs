@@ -11,6 +11,7 @@
 
 use crate::ask::Candidate;
 use crate::choice::{drawn, first_greatest};
+use chorus_spec::CandidateSet;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Beta, Distribution};
@@ -19,8 +20,6 @@ use rand_distr::{Beta, Distribution};
 const PRIOR_STRENGTH: f64 = 10.0;
 /// Quality that is assumed of a card without one.
 const UNKNOWN_QUALITY: f64 = 0.5;
-/// What the dearest candidate's price takes.
-const COST: f64 = 0.04;
 /// What a candidate loses that was always more than was needed.
 const OVERPROVISIONED: f64 = 0.03;
 /// What a candidate loses that always failed.
@@ -49,6 +48,17 @@ pub struct Verdicts {
     pub failed: u64,
 }
 
+impl std::iter::Sum for Verdicts {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, it| Self {
+            good_fit: sum.good_fit + it.good_fit,
+            underpowered: sum.underpowered + it.underpowered,
+            overprovisioned: sum.overprovisioned + it.overprovisioned,
+            failed: sum.failed + it.failed,
+        })
+    }
+}
+
 impl Verdicts {
     fn all(self) -> u64 {
         self.good_fit + self.underpowered + self.overprovisioned + self.failed
@@ -69,6 +79,8 @@ impl Verdicts {
 pub struct AdaptationAsk<'a> {
     /// Who may answer.
     pub candidates: &'a [Candidate<'a>],
+    /// From how far they come.
+    pub set: CandidateSet,
     /// The verdicts on each, in their order.
     pub verdicts: &'a [Verdicts],
     /// Index of the selector's pick.
@@ -87,6 +99,8 @@ pub struct AdaptationVerdict {
     pub pick: usize,
     /// What was done.
     pub action: AdaptationAction,
+    /// From how far the candidates came.
+    pub candidate_set: CandidateSet,
     /// The selector's pick.
     pub base: String,
     /// Who answers by what was learnt.
@@ -174,12 +188,23 @@ fn told(
     Some(AdaptationVerdict {
         pick,
         action,
+        candidate_set: ask.set,
         base: name(ask.base)?,
         proposal: name(pick)?,
         reason: why.to_owned(),
         propensity: None,
         seed: None,
     })
+}
+
+/// What the dearest candidate's price takes, and by how much another must be better than the selector's pick: the farther
+/// candidates come from, the more.
+fn breadth(set: CandidateSet) -> (f64, f64) {
+    match set {
+        CandidateSet::Decision => (0.04, 0.0),
+        CandidateSet::Tier => (0.06, 0.03),
+        CandidateSet::Global => (0.10, 0.08),
+    }
 }
 
 /// What is believed of one candidate.
@@ -198,8 +223,9 @@ impl Belief {
         let quality = it.quality.unwrap_or(UNKNOWN_QUALITY).clamp(0.0, 1.0);
         let most = |of: fn(&Candidate<'_>) -> f64| ask.candidates.iter().map(of).fold(0.0, f64::max);
         let share = |own: f64, most: f64| if most > 0.0 { own / most } else { 0.0 };
-        let bonus = CACHE * it.warmth + if at == ask.base { BASE } else { 0.0 }
-            - COST * share(it.usd_per_1m, most(|it| it.usd_per_1m))
+        let (cost, margin) = breadth(ask.set);
+        let bonus = CACHE * it.warmth + if at == ask.base { BASE + margin } else { 0.0 }
+            - cost * share(it.usd_per_1m, most(|it| it.usd_per_1m))
             - OVERPROVISIONED * seen.share(seen.overprovisioned)
             - FAILED * seen.share(seen.failed)
             - LATENCY * share(latency(it), most(latency));
@@ -238,9 +264,19 @@ mod tests {
     }
 
     fn adapted(warmth: f64, tool_loop: bool, verdicts: [Verdicts; 2], seed: u64) -> AdaptationVerdict {
+        within(CandidateSet::Decision, warmth, tool_loop, verdicts, seed)
+    }
+
+    fn within(
+        set: CandidateSet,
+        warmth: f64,
+        tool_loop: bool,
+        verdicts: [Verdicts; 2],
+        seed: u64,
+    ) -> AdaptationVerdict {
         let candidates = pool(warmth);
-        adapt(&AdaptationAsk { candidates: &candidates, verdicts: &verdicts, base: 0, tool_loop, seed })
-            .unwrap()
+        let verdicts = &verdicts;
+        adapt(&AdaptationAsk { candidates: &candidates, set, verdicts, base: 0, tool_loop, seed }).unwrap()
     }
 
     fn good(n: u64) -> Verdicts {
@@ -268,6 +304,17 @@ mod tests {
         let (even, moved) = (share([good(9), good(9)]), share([weak, good(30)]));
         assert!((100..330).contains(&even), "{even}");
         assert!(moved > 360, "{moved}");
+    }
+
+    #[test]
+    fn candidates_from_farther_away_must_be_better_by_more() {
+        let share = |set| {
+            let moved = |seed: &u64| within(set, 0.0, false, [good(9), good(12)], *seed).pick == 1;
+            (0..400).filter(moved).count()
+        };
+        let (own, tier, all) =
+            (share(CandidateSet::Decision), share(CandidateSet::Tier), share(CandidateSet::Global));
+        assert!(own > tier && tier > all && all > 0, "{own} {tier} {all}");
     }
 
     #[test]

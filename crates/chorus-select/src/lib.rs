@@ -19,6 +19,7 @@ pub mod latency_aware;
 pub mod learned;
 pub mod live;
 pub mod manual;
+pub mod momentum;
 pub mod multi_factor;
 mod prepare;
 pub mod prompt;

@@ -35,6 +35,9 @@ pub fn index() -> String {
          serve the request are removed before it. Where it cannot choose, `algorithm.on_error` decides: `skip` takes the \
          first candidate in the order of `static`, `fail` refuses the request. The trace, the record and \
          `chorus explain` name the selector, its scores and its reason.\n\n\
+         `global.router.model_selection.method` names the selector of all decisions with several candidates that name \
+         no algorithm; `static` where it is not written, where `enabled` is false, and where it is a learned selector \
+         without a trained artifact.\n\n\
          How a running conversation keeps its model is in [sessions.md](sessions.md); how learned selectors are trained \
          in [training.md](training.md).\n\n| selector | what it does |\n|---|---|\n",
     );

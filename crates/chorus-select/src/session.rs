@@ -37,6 +37,9 @@ pub struct SessionState {
     pub turns: u32,
     /// Times that the model has changed.
     pub switches: u32,
+    /// How hard its turns have been ([`crate::momentum`]), where the file wants that to count and they were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub momentum: Option<f64>,
 }
 
 /// A conversation at its next turn.
@@ -50,7 +53,7 @@ pub struct SessionAsk<'a> {
     pub idle_ms: u64,
     /// Whether the request answers a tool call of its last turn.
     pub tool_loop: bool,
-    /// Why what was said so far can only be continued by the model that said it, if so.
+    /// Why the model so far goes on whatever the pick's score, if so.
     pub bound: Option<&'a str>,
     /// Estimated tokens of the prompt.
     pub prompt_tokens: u64,
@@ -285,7 +288,8 @@ pub fn after(state: Option<&SessionState>, model: &str, decision: &str) -> Sessi
         Some(it) => (1, it.switches.saturating_add(1)),
         None => (1, 0),
     };
-    SessionState { model: model.to_owned(), decision: decision.to_owned(), turns, switches }
+    let momentum = state.and_then(|it| it.momentum);
+    SessionState { model: model.to_owned(), decision: decision.to_owned(), turns, switches, momentum }
 }
 
 #[cfg(test)]
@@ -305,7 +309,7 @@ mod tests {
     }
 
     fn on_a(turns: u32) -> SessionState {
-        SessionState { model: "a".to_owned(), decision: "d".to_owned(), turns, switches: 0 }
+        SessionState { model: "a".to_owned(), decision: "d".to_owned(), turns, switches: 0, momentum: None }
     }
 
     fn ask<'a>(

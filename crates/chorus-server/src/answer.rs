@@ -42,7 +42,8 @@ pub(crate) fn inbound(
     let session = wishes::session(&serving.spec.global.sessions, headers);
     let controls = wishes::controls(&serving.control_headers, headers);
     let lost = losses.words().to_vec();
-    Ok(Inbound { request, progress, budget, caller, lost, session, forwards: false, controls })
+    let tracing = door.traces().map(|traces| traces.of(headers));
+    Ok(Inbound { request, progress, budget, caller, lost, session, forwards: false, controls, tracing })
 }
 
 /// The response to a request in canonical form; `protocol` makes the words for its run.

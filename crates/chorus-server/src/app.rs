@@ -1,14 +1,13 @@
 //! Which path leads to which handler, on each plane.
 
 use crate::door::Door;
-use crate::traces::Parent;
-use crate::{chat, embeddings, guard, health, manage, messages, models, recall, reply, responses};
+use crate::{chat, embeddings, guard, health, manage, messages, models, recall, reply, responses, traces};
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderValue, StatusCode};
 use std::time::Instant;
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -59,11 +58,6 @@ fn finished(routes: Router<Door>, door: Door, plane: &'static str) -> Router {
         .with_state(door)
 }
 
-/// The span that a request comes from, where it says.
-fn parent(headers: &HeaderMap) -> Option<Parent> {
-    headers.get("traceparent").and_then(|value| Parent::read(value.to_str().ok()?))
-}
-
 /// Whose answers are logged and counted.
 #[derive(Clone)]
 struct Plane {
@@ -71,13 +65,13 @@ struct Plane {
     name: &'static str,
 }
 
-/// One line and one count an answer, whatever layer gave it, and an id for it (case I03).
+/// One count an answer, whatever layer gave it, and an id for it (case I03); one line where no run has a line of its own.
 async fn access_log(State(plane): State<Plane>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let given = request.headers().get("x-request-id").cloned();
-    let parent = plane.door.traces().and_then(|_| parent(request.headers()));
+    let parent = plane.door.traces().and_then(|_| traces::parent(request.headers()));
     let mut response = messages::shaped(&path, next.run(request).await).await;
     let headers = response.headers_mut();
     if let (Some(traces), Some(parent)) = (plane.door.traces(), parent)
@@ -93,10 +87,13 @@ async fn access_log(State(plane): State<Plane>, request: Request, next: Next) ->
             HeaderValue::try_from(id).ok().map(|id| (http::HeaderName::from_static("x-request-id"), id)),
         );
     }
+    let has_run = headers.contains_key("x-vsr-replay-id");
     let status = response.status().as_u16();
     let route = route.as_ref().map_or("other", MatchedPath::as_str);
     plane.door.engine.serving().meters.responded(plane.name, route, status);
-    let head_ms = started.elapsed().as_millis();
-    tracing::info!(%method, path, status, head_ms, "answered");
+    if !has_run {
+        let head_ms = started.elapsed().as_millis();
+        tracing::info!(%method, path, status, head_ms, "answered");
+    }
     response
 }

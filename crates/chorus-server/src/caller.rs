@@ -9,11 +9,10 @@ use chorus_spec::Identity;
 use http::HeaderMap;
 use std::sync::Arc;
 
-/// The caller whom a request's key or token names, else the one that a trusted proxy names. Where no guard stands before
-/// (Envoy's door), it is the key alone.
+/// The caller whom a request's key or token names, as the guard before every handler found it; else the one that a trusted
+/// proxy names.
 pub(crate) fn of(door: &Door, headers: &HeaderMap) -> Option<Arc<Caller>> {
-    let named = guard::caller().or_else(|| guard::of_key(door, headers).map(Arc::new));
-    named.or_else(|| caller(&door.engine.serving().spec.global.identity, headers))
+    guard::caller().or_else(|| caller(&door.engine.serving().spec.global.identity, headers))
 }
 
 /// The caller that a trusted proxy's headers name; nobody where no proxy is trusted.

@@ -53,7 +53,7 @@ pub struct Behind {
     pub configuration: Option<Arc<Configuration>>,
     pub(crate) responses: Keeper,
     /// The API keys that mark requests; without them none does.
-    pub keys: Option<KeyStore>,
+    pub keys: Option<Arc<dyn KeyStore>>,
     requires_keys: bool,
     tokens: Option<Tokens>,
     traces: Option<Traces>,
@@ -109,7 +109,7 @@ impl Door {
 
     /// The same door, with the API keys that mark requests, and whether every request needs one.
     #[must_use]
-    pub fn keyed(self, keys: KeyStore, required: bool) -> Self {
+    pub fn keyed(self, keys: Arc<dyn KeyStore>, required: bool) -> Self {
         self.with(|it| (it.keys, it.requires_keys) = (Some(keys), required))
     }
 

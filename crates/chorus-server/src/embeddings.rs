@@ -1,9 +1,12 @@
-//! `POST /v1/embeddings`: vectors of the encoder that this process has loaded.
+//! `POST /v1/embeddings`: vectors of the encoder that this process has loaded, or of a model behind a backend.
 //!
-//! The encoder's public name is `chorus/encoder`; its digest is one too. The page is `docs/doors/embeddings.md`.
+//! The encoder's public name is `chorus/encoder`; its digest is one too. A model of the file is asked for vectors where its card
+//! says `embeddings`. The page is `docs/doors/embeddings.md`.
 //!
-//! **Invariant:** a vector is the encoder's own, whole and of unit length: what it cannot do (another length, token ids) is
+//! **Invariant:** a vector is its model's own, whole: what the model cannot do (another length, the encoder's token ids) is
 //! refused, not imitated.
+
+mod forwarded;
 
 use crate::door::Door;
 use crate::{body, reply};
@@ -14,6 +17,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chorus_engine::{Code, Fault, Mom};
 use chorus_spec::ModelId;
+use chorus_upstream::VectorFormat;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -29,25 +33,23 @@ struct Asked {
     model: String,
     /// A text or texts; anything else is refused in words of our own.
     input: Value,
-    encoding_format: Option<Format>,
+    encoding_format: Option<VectorFormat>,
     dimensions: Option<u64>,
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Format {
-    #[default]
-    Float,
-    Base64,
-}
-
 /// The handler.
-pub(crate) async fn create(State(door): State<Door>, body: Body) -> Response {
+pub(crate) async fn create(State(door): State<Door>, headers: HeaderMap, body: Body) -> Response {
     let bytes = match body::read(body, &door.limits).await {
         Ok(bytes) => bytes,
         Err(refusal) => return refusal,
     };
-    match embedded(&door.engine.serving(), &bytes).await {
+    let serving = door.engine.serving();
+    match forwarded::read(&serving, &bytes) {
+        Ok(Some(ask)) => return forwarded::answered(&door, &headers, ask).await,
+        Ok(None) => {}
+        Err(fault) => return reply::fault(&fault, HeaderMap::new()),
+    }
+    match embedded(&serving, &bytes).await {
         Ok(body) => reply::json(StatusCode::OK, HeaderMap::new(), body.to_string().into_bytes()),
         Err(fault) => reply::fault(&fault, HeaderMap::new()),
     }
@@ -83,7 +85,10 @@ fn encoder(mom: &Mom, name: &str) -> Result<usize, Fault> {
             "no encoder is loaded, because no signal of the served policy needs one",
         )),
         _ if mom.spec.models.contains_key(&ModelId::new(name)) => {
-            Err(bad("model", format!("that model answers chats; vectors come from `{ENCODER}`")))
+            let text = format!(
+                "that model answers chats; vectors come from `{ENCODER}`, and from models whose card says `capabilities: [embeddings]`"
+            );
+            Err(bad("model", text))
         }
         _ => {
             let text = format!("no such model of vectors; `{ENCODER}` is the one that is loaded");
@@ -108,10 +113,10 @@ fn texts(input: Value) -> Result<Vec<String>, Fault> {
 }
 
 /// Numbers, or the base64 of little-endian floats of four bytes.
-fn written(vector: &[f32], format: Format) -> Value {
+fn written(vector: &[f32], format: VectorFormat) -> Value {
     match format {
-        Format::Float => json!(vector),
-        Format::Base64 => {
+        VectorFormat::Float => json!(vector),
+        VectorFormat::Base64 => {
             let bytes: Vec<u8> = vector.iter().flat_map(|n| n.to_le_bytes()).collect();
             json!(STANDARD.encode(bytes))
         }
@@ -129,12 +134,12 @@ mod tests {
     #[test]
     fn the_two_formats_say_the_same() {
         let vector = [0.6_f32, -0.8, 0.0];
-        let Value::String(text) = written(&vector, Format::Base64) else { panic!("no text") };
+        let Value::String(text) = written(&vector, VectorFormat::Base64) else { panic!("no text") };
         let bytes = STANDARD.decode(text).unwrap();
         let back: Vec<f32> =
             bytes.chunks_exact(4).map(|c| f32::from_le_bytes(c.try_into().unwrap())).collect();
         assert_eq!(back, vector);
-        assert_eq!(written(&vector, Format::Float), json!(vector));
+        assert_eq!(written(&vector, VectorFormat::Float), json!(vector));
     }
 
     #[test]

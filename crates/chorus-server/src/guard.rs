@@ -1,7 +1,7 @@
 //! Who may come in: API keys and tokens at the data plane, roles at the management plane.
 //!
 //! It knows keys and permissions, not what is asked. **Invariant:** with keys required nothing but `/health` and `/ready`
-//! (which stand outside) is answered without a key or a token; a token that cannot be checked is refused, required or not; with roles, no endpoint of the management plane is answered without a token whose role has
+//! (which stand outside) is answered without a key or a token; a key or a token that cannot be checked is refused, required or not; with roles, no endpoint of the management plane is answered without a token whose role has
 //! its permission. Refusals say neither whether a key exists nor what it might open.
 
 use crate::door::Door;
@@ -13,7 +13,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use chorus_engine::{Caller, Env, Voucher};
 use chorus_spec::ManagementAuth;
-use http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(crate) fn caller() -> Option<Arc<Caller>> {
 }
 
 async fn named(door: &Door, headers: &HeaderMap) -> Result<Option<Arc<Caller>>, Response> {
-    if let Some(caller) = of_key(door, headers) {
+    if let Some(caller) = of_key(door, headers).await? {
         return Ok(Some(Arc::new(caller)));
     }
     let serving = door.engine.serving();
@@ -58,19 +58,21 @@ async fn named(door: &Door, headers: &HeaderMap) -> Result<Option<Arc<Caller>>, 
         None => Err(TokenFault::Unavailable),
     };
     checked.map(|caller| Some(Arc::new(caller))).map_err(|fault| match fault {
-        TokenFault::Unavailable => {
-            reply::refusal(StatusCode::SERVICE_UNAVAILABLE, "identity_unavailable", &fault.to_string())
-        }
+        TokenFault::Unavailable => unavailable(&fault.to_string()),
         _ => challenged("invalid_token", &fault.to_string()),
     })
 }
 
-/// The caller whose key is in the headers.
-pub(crate) fn of_key(door: &Door, headers: &HeaderMap) -> Option<Caller> {
-    let keys = door.keys.as_ref()?;
-    let found = keys.find(presented(headers)?);
-    let key = found.inspect_err(|fault| tracing::error!(%fault, "API keys cannot be looked up")).ok()??;
-    Caller::new(&key.user, key.groups, Voucher::ApiKey)
+/// The caller whose key is in the headers. A key that cannot be looked up opens nothing, and is not called wrong.
+async fn of_key(door: &Door, headers: &HeaderMap) -> Result<Option<Caller>, Response> {
+    let (Some(keys), Some(presented)) = (door.keys.as_ref(), presented(headers)) else { return Ok(None) };
+    match keys.find(presented).await {
+        Ok(found) => Ok(found.and_then(|key| Caller::new(&key.user, key.groups, Voucher::ApiKey))),
+        Err(fault) => {
+            tracing::error!(%fault, "API keys cannot be looked up");
+            Err(unavailable("API keys cannot be looked up at the moment"))
+        }
+    }
 }
 
 fn presented(headers: &HeaderMap) -> Option<&str> {
@@ -81,6 +83,13 @@ fn presented(headers: &HeaderMap) -> Option<&str> {
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Nobody can be told from anybody at present.
+fn unavailable(why: &str) -> Response {
+    let mut response = reply::refusal(StatusCode::SERVICE_UNAVAILABLE, "identity_unavailable", why);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }
 
 fn refused(why: &str) -> Response {

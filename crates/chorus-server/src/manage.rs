@@ -6,6 +6,7 @@
 mod cache;
 mod classify;
 mod classify_batch;
+mod compression;
 mod config;
 mod data_plane;
 mod endpoint;
@@ -44,6 +45,7 @@ fn all() -> Vec<Route> {
     all.extend(metrics::routes());
     all.extend(recall::routes());
     all.extend(cache::routes());
+    all.extend(compression::routes());
     all.extend(replay::routes());
     all.extend(outcomes::routes());
     all

@@ -33,7 +33,9 @@ pub fn row(code: Code) -> Row {
         Code::UpstreamTimeout => (StatusCode::GATEWAY_TIMEOUT, "upstream_error"),
         Code::RateLimited | Code::UpstreamRateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limit_error"),
         Code::UpstreamRejected => (StatusCode::BAD_REQUEST, "upstream_error"),
-        Code::ShuttingDown | Code::LimitsUnavailable => (StatusCode::SERVICE_UNAVAILABLE, "server_error"),
+        Code::ShuttingDown | Code::LimitsUnavailable | Code::StoreUnavailable => {
+            (StatusCode::SERVICE_UNAVAILABLE, "server_error")
+        }
         Code::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "server_error"),
     };
     Row { status, kind }

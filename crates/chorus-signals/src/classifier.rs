@@ -92,7 +92,7 @@ impl Classifier {
         let encoder = loaded(look.encoder)?;
         let encoded = look.pass.encode(encoder, text)?;
         if head.encoder_digest() == encoder.digest() {
-            return Ok(average(head, &encoded.windows));
+            return Ok(average(head, &encoded.windows, text));
         }
         let probabilities = head.probabilities(&lexical::join(&encoded.mean, text));
         Ok(probabilities.into_iter().map(f64::from).collect())

@@ -97,7 +97,7 @@ impl Complexity {
         let encoded = pass.encode(encoder, text)?;
         let banks = self.banks(encoder)?;
         let (hard, easy) = (banks.hard.score(&encoded.windows), banks.easy.score(&encoded.windows));
-        let prior = fitting(self.head, encoder).and_then(|head| prior(head, &encoded.windows));
+        let prior = fitting(self.head, encoder).and_then(|head| prior(head, &encoded.windows, text));
         match (hard, easy, prior) {
             (None, None, None) => {
                 Err("the rule has no example, and no head fits the loaded encoder".to_owned())
@@ -123,8 +123,8 @@ impl Complexity {
 }
 
 /// P(hard) − P(easy), averaged over windows; `None` when the head has no such labels.
-fn prior(head: &Head, windows: &[Vec<f32>]) -> Option<f64> {
-    let probabilities = average(head, windows);
+fn prior(head: &Head, windows: &[Vec<f32>], text: &str) -> Option<f64> {
+    let probabilities = average(head, windows, text);
     let of = |wanted: &str| {
         let class = head.labels().iter().position(|label| label == wanted)?;
         probabilities.get(class).copied()

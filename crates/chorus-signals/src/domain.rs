@@ -6,14 +6,16 @@
 //! *Fails when:* no encoder or no head is loaded; the text is short and of no subject; the text is not English.
 //! *Source:* contract §1.4 (`domains`); cases D12, D14.
 //!
-//! Probabilities are averaged over windows. A rule says that the text is of *any* of its categories; classes are
-//! disjoint, so its probability is the sum over them, and it matches at or above the threshold. When the normalised
-//! entropy over all classes is below 0.4 the head is sure of one class, and only names that cover it can match, so that
-//! no set of remnants outvotes it. Both the rule's name and its categories' names are emitted, a category as a rule of
-//! itself alone: for it this is the contract's rule. Confidence is that probability, never a complement of another
-//! class's (D12). **Invariant:** raw is the sum over the name's categories, matched or not.
+//! Probabilities are averaged over windows; over an English encoder the head is less sure of a text in another language. A
+//! rule says that the text is of *any* of its categories; classes are disjoint, so its probability is the sum over them,
+//! and it matches at or above the threshold. When the normalised entropy over all classes is below 0.4 the head is sure of
+//! one class, and only names that cover it can match, so that no set of remnants outvotes it. Both the rule's name and its
+//! categories' names are emitted, a category as a rule of itself alone: for it this is the contract's rule. Confidence is
+//! that probability, never a complement of another class's (D12). **Invariant:** raw is the sum over the name's
+//! categories, matched or not.
 
 use crate::doc::SignalDoc;
+use crate::language::language_of;
 use crate::pass::{SharedPass, loaded};
 use chorus_infer::{Head, TextEncoder};
 use chorus_policy::{AbsentReason, Evidence, Observation};
@@ -103,7 +105,7 @@ impl Domains {
         let head = fitting(self.head, encoder)
             .ok_or_else(|| AbsentReason::Failed("no domain head fits the loaded encoder".to_owned()))?;
         let encoded = pass.encode(encoder, text).map_err(AbsentReason::Failed)?;
-        Ok(average(head, &encoded.windows))
+        Ok(average(head, &encoded.windows, text))
     }
 }
 
@@ -141,11 +143,16 @@ pub(crate) fn fitting(head: Option<&'static Head>, encoder: &dyn TextEncoder) ->
     head.filter(|head| head.encoder_digest() == encoder.digest())
 }
 
-/// The head's probabilities, averaged over windows.
-pub(crate) fn average(head: &Head, windows: &[Vec<f32>]) -> Vec<f64> {
+/// The head's probabilities, averaged over the windows of a text. A head that is less sure outside of English is so where the
+/// text's language is told.
+pub(crate) fn average(head: &Head, windows: &[Vec<f32>], text: &str) -> Vec<f64> {
+    let elsewhere = head.card().temperature_elsewhere.is_some()
+        && language_of(text).is_some_and(|language| language != "en");
     let mut sum = vec![0.0; head.labels().len()];
     for window in windows {
-        sum.iter_mut().zip(head.probabilities(window)).for_each(|(total, p)| *total += f64::from(p));
+        let probabilities =
+            if elsewhere { head.probabilities_elsewhere(window) } else { head.probabilities(window) };
+        sum.iter_mut().zip(probabilities).for_each(|(total, p)| *total += f64::from(p));
     }
     sum.iter().map(|total| total / windows.len().max(1) as f64).collect()
 }

@@ -114,6 +114,7 @@ pub(crate) fn head_of_words(labels: &[(&str, &str)]) -> &'static chorus_infer::H
         encoder_digest: WordBag.digest().to_owned(),
         data_digest: "sha256:none".to_owned(),
         temperature: 0.1,
+        temperature_elsewhere: None,
     };
     let weights = labels.iter().flat_map(|(_, word)| bag(std::iter::once(*word))).collect();
     Box::leak(Box::new(chorus_infer::Head::new(card, weights, vec![0.0; labels.len()]).unwrap()))
@@ -126,6 +127,7 @@ pub(crate) fn worded_head(labels: &[(&str, &str)]) -> &'static chorus_infer::Hea
         encoder_digest: chorus_infer::lexical::digest(WordBag.digest()),
         data_digest: "sha256:none".to_owned(),
         temperature: 0.1,
+        temperature_elsewhere: None,
     };
     let row = |word: &str| chorus_infer::lexical::join(&bag(std::iter::once(word)), word);
     let weights = labels.iter().flat_map(|(_, word)| row(word)).collect();

@@ -65,14 +65,31 @@ impl Comparable {
 
 /// A text in comparable form.
 pub(crate) fn comparable(text: &str, case: Case) -> String {
-    let mut out = String::with_capacity(text.len());
-    if text.is_ascii() {
-        text.chars().for_each(|c| push(&mut out, c, case));
-    } else {
-        text.nfkc().for_each(|c| push(&mut out, c, case));
+    if text.is_ascii() && !text.contains(VERTICAL_TAB) {
+        return comparable_ascii(text, case);
     }
+    let mut out = String::with_capacity(text.len());
+    text.nfkc().for_each(|c| push(&mut out, c, case));
     if out.ends_with(' ') {
         out.pop();
+    }
+    out
+}
+
+/// White space that ASCII's own definition leaves out.
+const VERTICAL_TAB: char = '\u{b}';
+
+/// The same form where every character is its own, word by word instead of letter by letter.
+fn comparable_ascii(text: &str, case: Case) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_ascii_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    if case == Case::Folded {
+        out.make_ascii_lowercase();
     }
     out
 }
@@ -151,6 +168,17 @@ mod tests {
             assert_eq!(comparable(text, Case::Folded), want);
         }
         assert_eq!(comparable("Tax  A", Case::Exact), "Tax A");
+    }
+
+    #[test]
+    fn ascii_is_made_comparable_as_any_other_text_is() {
+        for text in [" A\tb\r\nC ", "a\u{b}b", "\u{c}X\u{1f}y", "  ", "one"] {
+            for case in [Case::Exact, Case::Folded] {
+                // A letter outside ASCII takes the long way.
+                let long = comparable(&format!("{text} é"), case);
+                assert_eq!(format!("{} é", comparable(text, case)).trim_start(), long, "{text:?}");
+            }
+        }
     }
 
     #[test]

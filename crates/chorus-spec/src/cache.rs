@@ -2,6 +2,7 @@
 //!
 //! Plain data of the file; it knows no entry and no key. Source: contract §1.9, §1.10.
 
+use crate::FlowRedis;
 use std::time::Duration;
 
 /// What one route does with answers that were given before.
@@ -171,6 +172,60 @@ pub struct CacheStore {
     pub ttl: Duration,
     /// Which answer makes room for another.
     pub eviction: CacheEviction,
+    /// Where answers are kept.
+    pub backend: CacheBackend,
+}
+
+/// Where answers are kept.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub enum CacheBackend {
+    /// In this process; gone when it stops.
+    #[default]
+    Memory,
+    /// In a server that replicas share.
+    Server(Box<CacheServer>),
+}
+
+impl CacheBackend {
+    /// The contract's word.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Server(server) => server.speaks.as_str(),
+        }
+    }
+}
+
+/// A server that keeps answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheServer {
+    /// What it is.
+    pub speaks: CacheServerKind,
+    /// How it is reached; names of keys begin with `vllm-sr:cache:` by default.
+    pub place: FlowRedis,
+    /// How long one question may take; default one second. A request waits for it.
+    pub timeout: Duration,
+}
+
+/// Which server keeps answers; both speak one protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheServerKind {
+    /// Redis.
+    Redis,
+    /// Valkey.
+    Valkey,
+}
+
+impl CacheServerKind {
+    /// The contract's word, which is also the key of its block.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+            Self::Valkey => "valkey",
+        }
+    }
 }
 
 impl Default for CacheStore {
@@ -181,6 +236,7 @@ impl Default for CacheStore {
             max_entries: 1000,
             ttl: Duration::from_secs(3600),
             eviction: CacheEviction::default(),
+            backend: CacheBackend::default(),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Policy as written: a boolean rule over evidence, and what the route carries when it wins.
 
 use crate::{
-    Algorithm, CacheSettings, CompressionSettings, Condition, HallucinationSettings, ImageGenSettings,
-    MemorySettings, ModelId, OutputContract, Place, RagSettings, ReplaySettings, ResponseJailbreakSettings,
-    Template, ToolSelectionSettings,
+    Algorithm, CacheSettings, CandidateSet, CompressionSettings, Condition, HallucinationSettings,
+    ImageGenSettings, MemorySettings, ModelId, OutputContract, Place, RagSettings, ReplaySettings,
+    ResponseJailbreakSettings, Template, ToolSelectionSettings,
 };
 use std::collections::BTreeMap;
 
@@ -246,6 +246,8 @@ pub struct Adaptations {
     pub mode: AdaptationMode,
     /// For the choice among candidates.
     pub adaptation: Option<AdaptationMode>,
+    /// Among whom, where the decision says it itself.
+    pub candidates: Option<CandidateSet>,
     /// For the protection of running conversations.
     pub protection: Option<AdaptationMode>,
     /// Weight of staying; at least 0.

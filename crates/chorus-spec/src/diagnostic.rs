@@ -53,6 +53,12 @@ pub struct Diagnostic {
 /// Keys whose value is never shown.
 const SECRET_KEYS: [&str; 5] = ["api_key", "password", "access_key", "auth_token", "Authorization"];
 
+/// Whether the value at that path is never shown.
+pub(crate) fn is_secret_path(path: &str) -> bool {
+    let key = path.rsplit('.').next().unwrap_or_default();
+    SECRET_KEYS.iter().any(|secret| key.starts_with(secret))
+}
+
 /// Characters of a line that are shown.
 const SHOWN_CHARACTERS: usize = 160;
 

@@ -10,6 +10,7 @@ mod algorithm;
 mod answer_checks;
 mod cache;
 mod compression;
+mod databases;
 mod decision;
 mod deployment;
 mod diagnostic;
@@ -29,6 +30,7 @@ mod output;
 mod poll;
 mod projection;
 mod provider;
+mod qdrant;
 mod rag;
 mod read;
 mod replay;
@@ -45,13 +47,14 @@ pub use access::{ManagementAuth, RateMatch, RateRule};
 pub use algorithm::{Algorithm, FusionOverride, FusionPreset, FusionSettings, LooperKind, PanelCadence};
 pub use answer_checks::{HallucinationSettings, JailbreakAction, Remark, ResponseJailbreakSettings};
 pub use cache::{
-    CacheControls, CacheDirective, CacheEviction, CacheMode, CacheRevision, CacheScope, CacheSettings,
-    CacheStore, Permille,
+    CacheBackend, CacheControls, CacheDirective, CacheEviction, CacheMode, CacheRevision, CacheScope,
+    CacheServer, CacheServerKind, CacheSettings, CacheStore, Permille,
 };
 pub use compression::{
     CompressionControls, CompressionMode, CompressionScoring, CompressionSettings, CompressionTarget,
     CompressionTargets, RecoverySettings,
 };
+pub use databases::{KeptWhere, PostgresMode, PostgresServer};
 pub use decision::{AdaptationMode, Adaptations, CandidateIteration, IterationSource, Retention};
 pub use decision::{Decision, HeaderMutation, ModelRef, Plugin, RequestParams, Strategy};
 pub use decision::{SystemPrompt, SystemPromptMode, ToolsMode, ToolsPlugin};
@@ -82,8 +85,10 @@ pub use projection::{
 pub use provider::{
     ApiFormat, Backend, Endpoint, Energy, Model, ModelCard, Pricing, ReasoningFamily, ReasoningKind,
 };
+pub use qdrant::QdrantPlace;
 pub use rag::{
-    ExternalSearch, McpSearch, OpenAiSearch, RagBackend, RagFailure, RagInjection, RagSettings, SearchFormat,
+    ExternalSearch, McpSearch, OpenAiSearch, QdrantSearch, RagBackend, RagFailure, RagInjection, RagSettings,
+    SearchFormat,
 };
 pub use read::{
     Checked, Document, MASK, built_in_knowledge, documented_loopers, looper_parameters, read, read_document,
@@ -92,9 +97,9 @@ pub use replay::ReplaySettings;
 pub use response_api::ResponseApi;
 pub use rule::{Condition, NumericPredicate, OnAbsent, Test};
 pub use selector::{
-    AdaptationSettings, AutomixSettings, EloSettings, HybridSettings, LatencyAwareSettings, LearnedSettings,
-    MultiFactorSettings, OnNoCandidates, PromptSettings, RouterDcSettings, SelectionSettings, SelectorMethod,
-    SelectorSettings, SessionSettings, ThompsonSettings,
+    AdaptationSettings, AutomixSettings, CandidateSet, EloSettings, HybridSettings, LatencyAwareSettings,
+    LearnedSettings, MomentumSettings, MultiFactorSettings, OnNoCandidates, PromptSettings, RouterDcSettings,
+    SelectionSettings, SelectorMethod, SelectorSettings, SessionSettings, SessionStore, ThompsonSettings,
 };
 pub use services::{LimitStore, TokenAlgorithm, TokenIssuer, TraceExport};
 pub use signal::{

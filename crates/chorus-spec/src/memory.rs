@@ -3,6 +3,7 @@
 //! It knows settings, not memories. **Invariant:** a route's settings are whole: what the route leaves out was filled from
 //! the store's defaults when the file was read.
 
+use crate::QdrantPlace;
 use std::time::Duration;
 
 /// What one route does with what is remembered of its caller.
@@ -71,6 +72,8 @@ pub struct MemoryStore {
     pub disabled_routes: Vec<String>,
     /// What a route's settings are filled from.
     pub defaults: MemorySettings,
+    /// The server that keeps memories; `None` is the store of this process.
+    pub server: Option<Box<QdrantPlace>>,
 }
 
 impl Default for MemorySettings {

@@ -2,7 +2,7 @@
 //!
 //! It knows settings, not documents. **Invariant:** a backend that is named here is one that this version runs.
 
-use crate::{Secret, Template};
+use crate::{QdrantPlace, Secret, Template};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -37,6 +37,8 @@ pub enum RagBackend {
         /// Only these files of it; empty is all.
         file_ids: Vec<String>,
     },
+    /// A collection of a Qdrant server that somebody else fills (`qdrant`).
+    Qdrant(Box<QdrantSearch>),
     /// Another server's `/vector_stores/{id}/search` (`openai`).
     OpenAi(Box<OpenAiSearch>),
     /// A search over HTTP (`external_api`).
@@ -50,6 +52,7 @@ impl RagBackend {
     pub(crate) fn variables(&self, note: &mut impl FnMut(Vec<(&str, bool)>, bool)) {
         match self {
             Self::VectorStore { .. } => {}
+            Self::Qdrant(it) => it.place.api_key.iter().for_each(|key| note(key.variables(), true)),
             Self::OpenAi(it) => {
                 note(it.base_url.variables(), false);
                 it.api_key.iter().for_each(|key| note(key.variables(), true));
@@ -61,6 +64,15 @@ impl RagBackend {
             Self::Mcp(it) => note(it.endpoint.variables(), false),
         }
     }
+}
+
+/// A collection of a Qdrant server.
+#[derive(Debug, Clone)]
+pub struct QdrantSearch {
+    /// The server of `global.stores.vector_store`, and the collection.
+    pub place: QdrantPlace,
+    /// The field of its payloads that holds the text; default `content`.
+    pub content_field: String,
 }
 
 /// Another server's vector store.

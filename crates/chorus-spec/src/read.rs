@@ -13,6 +13,7 @@ mod cache;
 mod compression;
 mod contract;
 mod cursor;
+mod databases;
 mod decisions;
 mod deployment;
 mod document;
@@ -39,6 +40,7 @@ mod poll;
 mod projections;
 mod prototypes;
 mod providers;
+mod qdrant;
 mod quantity;
 mod rag;
 mod recipes;
@@ -48,6 +50,7 @@ mod rules;
 mod selection;
 mod selectors;
 mod services;
+mod session_store;
 mod signals;
 mod textual;
 mod tool_selection;
@@ -110,7 +113,11 @@ pub(crate) fn read_tree(tree: &yaml::Node, digest: Digest) -> Checked {
 fn spec(root: &Cursor<'_>, digest: Digest) -> Spec {
     check_version(root);
     let global = globals::read(root);
-    let house = plugins::House { memory: global.memory.clone(), tools: tool_selection::integration(root) };
+    let house = plugins::House {
+        memory: global.memory.clone(),
+        tools: tool_selection::integration(root),
+        vectors: global.vector_store.server.clone(),
+    };
     let mut reserved = globals::reserve(root, &global);
     let entrypoints = recipes::entrypoints(root, &mut reserved);
     let declared = providers::read(root, &reserved);

@@ -3,7 +3,7 @@
 //! Sources: contract §1.7 for keys and defaults, where §7.1 does not call one a fault. Keys that the contract does not
 //! have are marked *extension*. It knows no selector's arithmetic.
 
-use crate::{ModelId, OnError};
+use crate::{FlowRedis, ModelId, OnError};
 use std::time::Duration;
 
 /// How a decision picks one of its candidates.
@@ -318,6 +318,27 @@ pub struct SelectionSettings {
     pub automix: Option<AutomixSettings>,
     /// `hybrid` of decisions that do not set it themselves.
     pub hybrid: Option<HybridSettings>,
+    /// The type word of the selector of decisions that name no algorithm (`method`); `None` means `static`.
+    pub method: Option<&'static str>,
+    /// Whether hard conversations keep to what served them (`momentum`); `None` where it is off.
+    pub momentum: Option<MomentumSettings>,
+}
+
+/// `global.router.model_selection.momentum`: how hard a conversation has been moves fast upwards and slowly downwards.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MomentumSettings {
+    /// Share of the momentum so far that is left after a harder turn, in 0..=1; default 0.3.
+    pub attack: f64,
+    /// Share of the momentum so far that is left after an easier turn, in 0..=1; default 0.9.
+    pub release: f64,
+    /// Momentum above which an easier turn is served as the hard ones were, in 0..=1; default 0.5.
+    pub threshold: f64,
+}
+
+impl Default for MomentumSettings {
+    fn default() -> Self {
+        Self { attack: 0.3, release: 0.9, threshold: 0.5 }
+    }
 }
 
 /// `global.router.learning.adaptation`: whether verdicts on past runs move the choice among candidates.
@@ -325,6 +346,27 @@ pub struct SelectionSettings {
 pub struct AdaptationSettings {
     /// Whether they do (default false; `learning.enabled` and `adaptation.enabled`).
     pub enabled: bool,
+    /// Among whom, where a decision does not say.
+    pub candidates: CandidateSet,
+}
+
+/// `candidate_set`: among whom verdicts may move a choice. Source: contract §4.8.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CandidateSet {
+    /// The decision's own candidates.
+    #[default]
+    Decision,
+    /// Those of all decisions of its tier; its own where it has none.
+    Tier,
+    /// Those of all decisions of its recipe.
+    Global,
+}
+
+impl CandidateSet {
+    /// The contract's words.
+    pub const WORDS: [(&'static str, Self); 3] =
+        [("decision", Self::Decision), ("tier", Self::Tier), ("global", Self::Global)];
 }
 
 /// `global.router.learning.protection`: when a running conversation keeps its model.
@@ -360,5 +402,23 @@ impl Default for SessionSettings {
             switch_margin: 0.05,
             stability_weight: 1.0,
         }
+    }
+}
+
+/// A Redis server where what is known of conversations is kept, which replicas share (`learning.state_store`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionStore {
+    /// How it is reached; names of keys begin with `vllm-sr:sessions:` by default.
+    pub place: FlowRedis,
+    /// A conversation that is silent for so long is forgotten; default a day.
+    pub ttl: Duration,
+    /// How long one question may take; default 200 ms. A request waits for it.
+    pub timeout: Duration,
+}
+
+impl Default for SessionStore {
+    fn default() -> Self {
+        let place = FlowRedis { key_prefix: "vllm-sr:sessions:".to_owned(), ..FlowRedis::default() };
+        Self { place, ttl: Duration::from_secs(86_400), timeout: Duration::from_millis(200) }
     }
 }

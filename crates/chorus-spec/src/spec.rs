@@ -1,10 +1,10 @@
 //! The whole of a checked configuration.
 
 use crate::{
-    AdaptationSettings, CacheStore, Decision, Digest, Endpoint, FlowState, FlowStore, KnowledgeBase,
-    LimitStore, LooperKind, ManagementAuth, MemoryStore, Model, ModelId, Place, Plugin, Projections,
-    PrototypeScoring, RateRule, ReasoningFamily, ResponseApi, SelectionSettings, SessionSettings, Signal,
-    Strategy, TokenIssuer, TraceExport, VectorStoreSettings,
+    AdaptationSettings, CacheBackend, CacheStore, Decision, Digest, Endpoint, FlowState, FlowStore,
+    KeptWhere, KnowledgeBase, LimitStore, LooperKind, ManagementAuth, MemoryStore, Model, ModelId, Place,
+    Plugin, Projections, PrototypeScoring, RateRule, ReasoningFamily, ResponseApi, Secret, SelectionSettings,
+    SessionSettings, SessionStore, Signal, Strategy, TokenIssuer, TraceExport, VectorStoreSettings,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -86,6 +86,14 @@ impl Spec {
         if let LimitStore::Redis { server, .. } = &self.global.limit_store {
             server.password.iter().for_each(|password| note(password.variables(), true));
         }
+        if let Some(store) = &self.global.session_store {
+            store.place.password.iter().for_each(|password| note(password.variables(), true));
+        }
+        let KeptWhere { records, keys, .. } = &self.global.kept_where;
+        for password in records.iter().chain(keys).filter_map(|server| server.password.as_ref()) {
+            note(password.variables(), true);
+        }
+        self.global.plugin_store_secrets().for_each(|secret| note(secret.variables(), true));
         let tokens = self.global.management_auth.iter().flat_map(|auth| &auth.tokens);
         tokens.for_each(|(token, _)| note(token.variables(), true));
         for plugin in self.recipes.iter().flat_map(|r| &r.decisions).flat_map(|d| &d.plugins) {
@@ -204,6 +212,8 @@ pub struct Global {
     pub selection: SelectionSettings,
     /// When a running conversation keeps its model.
     pub sessions: SessionSettings,
+    /// Where what is known of conversations is kept; `None` is the memory of each process.
+    pub session_store: Option<Box<SessionStore>>,
     /// Whether verdicts on past runs move the choice among candidates.
     pub adaptation: AdaptationSettings,
     /// Who a caller is.
@@ -218,6 +228,8 @@ pub struct Global {
     pub rate_limits: Vec<RateRule>,
     /// Where that is counted.
     pub limit_store: LimitStore,
+    /// Where run records, outcomes and API keys are kept.
+    pub kept_where: KeptWhere,
     /// Whose tokens say who a caller is.
     pub token_issuers: Vec<TokenIssuer>,
     /// Where traces go; `None` is nowhere.
@@ -280,6 +292,18 @@ impl Default for Identity {
     }
 }
 
+impl Global {
+    /// Credentials of the servers where plugins keep what they keep.
+    fn plugin_store_secrets(&self) -> impl Iterator<Item = &Secret> {
+        let cache = match &self.response_cache.backend {
+            CacheBackend::Server(server) => server.place.password.as_ref(),
+            CacheBackend::Memory => None,
+        };
+        let qdrant = [&self.memory.server, &self.vector_store.server];
+        cache.into_iter().chain(qdrant.into_iter().flatten().filter_map(|place| place.api_key.as_ref()))
+    }
+}
+
 impl Default for Global {
     fn default() -> Self {
         Self {
@@ -306,12 +330,14 @@ impl Default for Global {
             selection: SelectionSettings::default(),
             adaptation: AdaptationSettings::default(),
             sessions: SessionSettings::default(),
+            session_store: None,
             identity: Identity::default(),
             management_address: "127.0.0.1".to_owned(),
             management_port: 8080,
             management_auth: None,
             rate_limits: Vec::new(),
             limit_store: LimitStore::default(),
+            kept_where: KeptWhere::default(),
             token_issuers: Vec::new(),
             tracing: None,
             memory: MemoryStore::default(),

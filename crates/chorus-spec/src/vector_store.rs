@@ -2,6 +2,8 @@
 //!
 //! It knows bounds, not files.
 
+use crate::QdrantPlace;
+
 /// Files and vector stores of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VectorStoreSettings {
@@ -13,6 +15,9 @@ pub struct VectorStoreSettings {
     pub max_chunks_per_store: usize,
     /// Kinds of files that text is read from.
     pub formats: Vec<DocumentFormat>,
+    /// The server that keeps passages and their vectors; `None` is the store of this process, which keeps the files in either
+    /// case.
+    pub server: Option<Box<QdrantPlace>>,
 }
 
 /// Kinds of files that text is read from.
@@ -40,6 +45,7 @@ impl Default for VectorStoreSettings {
             max_file_bytes: 64 << 20,
             max_chunks_per_store: 100_000,
             formats: DocumentFormat::ALL.to_vec(),
+            server: None,
         }
     }
 }

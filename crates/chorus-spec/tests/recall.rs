@@ -70,8 +70,41 @@ fn a_route_s_memory_is_filled_from_the_store() {
 }
 
 #[test]
+fn a_qdrant_server_keeps_memories_and_passages() {
+    let all = spec(
+        "[]",
+        "{ stores: { memory: { enabled: true, backend: qdrant, qdrant: { host: q.internal, port: 7333, use_tls: true,
+            api_key: \"${QDRANT_KEY}\", connect_timeout: 2, collection: of-users } },
+            vector_store: { enabled: true, backend_type: qdrant } } }",
+    );
+    let it = all.global.memory.server.unwrap();
+    assert_eq!((it.host.as_str(), it.port, it.tls, it.timeout.as_secs()), ("q.internal", 7333, true, 2));
+    assert!(it.collection == "of-users" && it.api_key.is_some());
+    let it = all.global.vector_store.server.unwrap();
+    assert_eq!((it.host.as_str(), it.port, it.collection.as_str()), ("localhost", 6333, "vllm-sr_"));
+    let route = "[{ type: rag, configuration: { enabled: true, backend: qdrant, backend_config: { collection: docs } } }]";
+    let named = "{ stores: { vector_store: { enabled: true, backend_type: qdrant, qdrant: { host: q } } } }";
+    let Plugin::Rag(it) = &plugins(route, named)[0] else { panic!() };
+    assert!(
+        matches!(&it.backend, RagBackend::Qdrant(it) if it.place.host == "q" && it.place.collection == "docs"
+            && it.content_field == "content")
+    );
+    assert_eq!(error(route, "{}").0, "missing-key", "no server is named");
+    for block in ["host: 'http://q'", "host: 'q:6333'", "collection: 'a/b'"] {
+        let memory = format!("{{ stores: {{ memory: {{ backend: qdrant, qdrant: {{ {block} }} }} }} }}");
+        assert_eq!(error("[]", &memory).0, "bad-value", "{block}");
+    }
+    let grpc = "{ stores: { memory: { backend: qdrant, qdrant: { port: 6334 } } } }";
+    let told = chorus_spec::read(&file("[]", grpc)).diagnostics;
+    assert!(
+        told.iter().any(|it| it.message.contains("gRPC") && it.severity == Severity::Warning),
+        "{told:?}"
+    );
+}
+
+#[test]
 fn a_store_of_another_server_is_refused_at_its_line() {
-    for backend in ["milvus", "valkey", "qdrant"] {
+    for backend in ["milvus", "valkey"] {
         let (code, text) =
             error("[]", &format!("{{ stores: {{ memory: {{ enabled: true, backend: {backend} }} }} }}"));
         assert_eq!(code, "not-supported-yet");
@@ -80,7 +113,7 @@ fn a_store_of_another_server_is_refused_at_its_line() {
     let (code, _) = error("[]", "{ stores: { vector_store: { enabled: true, backend_type: llama_stack } } }");
     assert_eq!(code, "not-supported-yet");
     spec("[]", "{ stores: { memory: { enabled: false, backend: milvus, milvus: { address: a } } } }");
-    for backend in ["milvus", "qdrant", "hybrid"] {
+    for backend in ["milvus", "hybrid"] {
         let plugin = format!(
             "[{{ type: rag, configuration: {{ enabled: true, backend: {backend}, backend_config: {{}} }} }}]"
         );

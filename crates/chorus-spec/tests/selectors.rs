@@ -101,3 +101,26 @@ fn conversations_are_protected_only_where_the_file_says_so() {
     assert!(it.enabled && it.by_conversation);
     assert_eq!((it.session_header.as_str(), it.idle_timeout.as_secs(), it.switch_margin), ("x-my", 60, 0.2));
 }
+
+#[test]
+fn a_decision_without_an_algorithm_gets_the_method_of_the_file_where_there_is_a_choice() {
+    let kind = |router: &str, refs: &str| {
+        let file = file("X", router).replace("      algorithm: X\n", "");
+        let file = file.replace("modelRefs: [{ model: a }, { model: b }]", refs);
+        let checked = read(&file);
+        let spec = checked.spec.unwrap_or_else(|| panic!("{router}: {:#?}", checked.diagnostics));
+        spec.recipes[0].decisions[0].algorithm.kind()
+    };
+    let two = "modelRefs: [{ model: a }, { model: b }]";
+    let method = |it: &str| format!("{{ model_selection: {{ {it} }} }}");
+    assert_eq!(kind(&method("method: multi_factor"), two), "multi_factor");
+    assert_eq!(kind(&method("method: multi_factor"), "modelRefs: [{ model: a }]"), "static");
+    assert_eq!(kind(&method("method: multi_factor, enabled: false"), two), "static");
+    assert_eq!(kind(&method("method: knn"), two), "static", "nothing was trained");
+    assert_eq!(kind(&method("method: knn, ml: { knn: { pretrained_path: k.safetensors } }"), two), "knn");
+    assert_eq!(kind("{}", two), "static");
+    assert_eq!(
+        spec("{ type: automix }", &method("method: hybrid")).recipes[0].decisions[0].algorithm.kind(),
+        "automix"
+    );
+}

@@ -3,6 +3,7 @@
 //! It knows bytes, texts and vectors, not what is in them; who may see what is an argument. Names and shapes follow the
 //! API of OpenAI. **Invariant:** a question on behalf of somebody reaches what is theirs, and nothing else.
 
+mod elsewhere;
 mod files;
 mod search;
 mod stores;
@@ -12,8 +13,10 @@ pub use search::{Hit, Question};
 pub use stores::{Attached, AttachedFile, NewPassage, Progress, VectorStore};
 
 use crate::database::Database;
+use crate::qdrant::QdrantLink;
 use crate::recall_fault::RecallFault;
 use chorus_recall::vector::Matrix;
+use elsewhere::Elsewhere;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -126,11 +129,21 @@ struct Loaded {
 pub struct Documents {
     database: Database,
     loaded: Arc<Mutex<BTreeMap<String, Loaded>>>,
+    /// Where passages are, if not in the file.
+    elsewhere: Option<Arc<Elsewhere>>,
 }
 
 impl Documents {
     pub(crate) fn over(database: Database) -> Self {
-        Self { database, loaded: Arc::default() }
+        Self { database, loaded: Arc::default(), elsewhere: None }
+    }
+}
+
+impl Documents {
+    /// These documents, with their passages in collections of that server, whose names begin with the prefix.
+    #[must_use]
+    pub fn with_passages_in(&self, link: Arc<dyn QdrantLink>, prefix: &str) -> Self {
+        Self { elsewhere: Some(Arc::new(Elsewhere::new(link, prefix))), ..self.clone() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Run records: one per request, kept in one embedded file; workflow runs that wait for tools; and responses that wait
+//! Run records: one per request, kept in one embedded file or a database that replicas share; workflow runs that wait for tools; and responses that wait
 //! to be asked for again; memories of users, files and their passages, and originals of what was shortened.
 //!
 //! This crate knows what a record holds and how it survives a crash. It does not know requests, HTTP, configuration
@@ -14,24 +14,33 @@ pub mod memories;
 mod migrate;
 pub mod originals;
 pub mod outcomes;
+pub mod postgres;
+mod postgres_line;
+pub mod qdrant;
 mod recall;
 mod recall_fault;
 pub mod record;
 mod redis_line;
 pub mod responses;
 mod rows;
+pub mod shared_answers;
 pub mod shared_limits;
+pub mod shared_sessions;
 pub mod sqlite;
 pub mod store;
 pub mod workflow_state;
 
 pub use documents::{DocumentLimits, Documents, Whose};
-pub use keys::{ApiKey, KeyFault, KeyStore, NewKey};
-pub use memories::{KeepRule, Kept, Memories, Memory, Statement};
+pub use keys::{ApiKey, KeyFault, KeyStore, NewKey, SqliteKeys};
+pub use memories::{KeepRule, Kept, Memory, MemoryStore, QdrantMemories, SqliteMemories, Statement};
 pub use originals::{Originals, OriginalsRule};
 pub use outcomes::{
     Outcome, OutcomeFault, OutcomeStore, OutcomeTarget, OutcomeVerdict, SqliteOutcomes, Told,
 };
+pub use postgres::{
+    PostgresFault, PostgresKeys, PostgresOutcomes, PostgresPlace, PostgresRunStore, PostgresTls,
+};
+pub use qdrant::{ForeignCollection, QdrantAsk, QdrantFault, QdrantLink};
 pub use recall::Recall;
 pub use recall_fault::RecallFault;
 pub use record::{
@@ -42,7 +51,9 @@ pub use redis_line::{RedisPlace, RedisPlaceFault};
 pub use responses::{
     KeptResponse, MemoryResponses, ResponseFault, ResponseLimits, ResponseStore, SqliteResponses,
 };
+pub use shared_answers::{AnswersFault, RedisAnswers, SharedAnswers};
 pub use shared_limits::{Admission, LimitCounter, LimitsFault, RedisLimits, Window};
+pub use shared_sessions::{RedisSessions, SessionsFault};
 pub use sqlite::SqliteRunStore;
 pub use store::{Page, Receipt, RunFilter, RunStore, StoreFault};
 pub use workflow_state::{FileStates, MemoryStates, RedisStates};

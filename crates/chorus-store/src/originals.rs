@@ -56,11 +56,19 @@ impl Originals {
         (*until > now).then(|| text.clone())
     }
 
-    /// Forgets all texts of a scope.
-    pub fn end(&self, scope: &str) {
+    /// Forgets all texts of a scope, and returns how many there were.
+    pub fn end(&self, scope: &str) -> usize {
         let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let names: Vec<_> = shelf.texts.keys().filter(|(owner, _)| owner == scope).cloned().collect();
         names.iter().for_each(|name| shelf.forget(name));
+        names.len()
+    }
+
+    /// Forgets every text, and returns how many there were.
+    pub fn clear(&self) -> usize {
+        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = std::mem::take(&mut *shelf);
+        gone.texts.len()
     }
 
     /// How many texts there are, and their bytes.
@@ -104,8 +112,9 @@ mod tests {
         assert_eq!(it.get("a", "k1", later), None, "too old");
         assert!(it.put("c", "k1", "1".into(), &RULE, later), "what is too old makes room");
         assert_eq!(it.size(), (1, 1));
-        it.end("c");
-        assert_eq!(it.size(), (0, 0));
+        assert_eq!((it.end("c"), it.size()), (1, (0, 0)));
+        assert!(it.put("a", "k1", "12345".into(), &RULE, later));
+        assert_eq!((it.clear(), it.size()), (1, (0, 0)));
     }
 
     #[test]

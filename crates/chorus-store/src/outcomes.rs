@@ -75,7 +75,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Whether it says the same, whenever it was told.
-    fn says(&self, other: &Self) -> bool {
+    pub(crate) fn says(&self, other: &Self) -> bool {
         Self { told_at_ms: other.told_at_ms, ..self.clone() } == *other
     }
 }
@@ -97,6 +97,9 @@ pub enum OutcomeFault {
     /// Disk full, no permission, damaged, locked for too long.
     #[error("the file of outcomes cannot be used: {0}")]
     Io(String),
+    /// The database that replicas share cannot be used.
+    #[error("the database of outcomes: {0}")]
+    Database(#[from] crate::postgres_line::PostgresFault),
 }
 
 impl From<Unusable> for OutcomeFault {

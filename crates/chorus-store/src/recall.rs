@@ -4,15 +4,16 @@
 
 use crate::database::Database;
 use crate::documents::{self, Documents};
-use crate::memories::{self, Memories};
+use crate::memories::{self, MemoryStore, SqliteMemories};
 use crate::recall_fault::RecallFault;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Memories and documents of one process. Cloning shares them.
 #[derive(Debug, Clone)]
 pub struct Recall {
     /// What users have stated.
-    pub memories: Memories,
+    pub memories: Arc<dyn MemoryStore>,
     /// Files, vector stores and their passages.
     pub documents: Documents,
 }
@@ -36,7 +37,10 @@ impl Recall {
     }
 
     fn over(database: &Database) -> Self {
-        Self { memories: Memories::over(database.clone()), documents: Documents::over(database.clone()) }
+        Self {
+            memories: Arc::new(SqliteMemories::over(database.clone())),
+            documents: Documents::over(database.clone()),
+        }
     }
 }
 

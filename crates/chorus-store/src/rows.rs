@@ -46,6 +46,22 @@ pub(crate) fn get(connection: &Connection, id: &RunId) -> Result<Option<RunRecor
     json.map(|json| Ok(serde_json::from_str(&json)?)).transpose()
 }
 
+/// Removes records.
+///
+/// # Errors
+/// What SQLite says.
+pub(crate) fn remove(connection: &Connection, ids: &[RunId]) -> Result<(), StoreFault> {
+    let removed = connection.unchecked_transaction().and_then(|change| {
+        let mut delete = change.prepare_cached("DELETE FROM runs WHERE id = ?1")?;
+        for id in ids {
+            delete.execute([id.as_str()])?;
+        }
+        drop(delete);
+        change.commit()
+    });
+    removed.map_err(|e| fault(&e))
+}
+
 /// Reads a page of records, latest first.
 ///
 /// # Errors

@@ -24,7 +24,11 @@ pub const QUEUE: usize = 1024;
 const BATCH: usize = 256;
 
 /// How long the first record of a transaction waits for others.
-const LINGER: Duration = Duration::from_millis(5);
+const LINGER: Duration = Duration::from_millis(10);
+
+/// Pages of the write-ahead log (of 4 KiB each) after which they are moved into the file: pages of the indexes that every
+/// record changes are moved once for thousands of records.
+const LOG_PAGES: u32 = 4096;
 
 /// How long another process may hold the file.
 const BUSY: Duration = Duration::from_secs(5);
@@ -71,12 +75,21 @@ impl SqliteRunStore {
         migrate(&mut connection, path)?;
         connection.pragma_update(None, "journal_mode", "WAL").map_err(|e| fault(&e))?;
         connection.pragma_update(None, "synchronous", "FULL").map_err(|e| fault(&e))?;
+        connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES).map_err(|e| fault(&e))?;
         let (jobs, queue) = mpsc::channel(QUEUE);
         std::thread::Builder::new()
             .name("run-records".to_owned())
             .spawn(move || write_all(&connection, queue))
             .map_err(|e| StoreFault::Io(e.to_string()))?;
         Ok(Self { jobs })
+    }
+
+    /// Removes records; those that are not there are no error.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub(crate) async fn remove(&self, ids: Vec<RunId>) -> Result<(), StoreFault> {
+        self.ask(move |connection| rows::remove(connection, &ids)).await
     }
 
     async fn ask<T: Send + 'static>(

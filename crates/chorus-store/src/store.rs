@@ -39,6 +39,9 @@ pub enum StoreFault {
     /// Disk full, no permission, locked for too long.
     #[error("the file of run records cannot be used: {0}")]
     Io(String),
+    /// The database that replicas share cannot be used.
+    #[error("the database of run records: {0}")]
+    Database(#[from] crate::postgres_line::PostgresFault),
     /// The store was closed.
     #[error("the store of run records is closed")]
     Closed,

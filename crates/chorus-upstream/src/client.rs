@@ -167,6 +167,38 @@ impl Upstream {
         answer.map_err(|lost| lost.fault)?.accepted().await?.collect().await.map(drop)
     }
 
+    /// What a server that is no model's answers to one request at that path and query below the target's base, with a body
+    /// of JSON where there is one.
+    ///
+    /// # Errors
+    /// [`UpstreamFault`], also for a status other than 2xx.
+    pub async fn exchange(
+        &self,
+        target: &Target,
+        method: &str,
+        path: &str,
+        document: Option<Bytes>,
+        limits: &Timeouts,
+    ) -> Result<Bytes, UpstreamFault> {
+        let method: Method = method.parse().map_err(UpstreamFault::untranslatable)?;
+        let uri = target.uri_at(path).map_err(UpstreamFault::untranslatable)?;
+        let headers = request_headers(target, &[], "application/json")?;
+        let pool = self.pool(target)?;
+        let ask = || {
+            let mut request = Request::new(Full::new(document.clone().unwrap_or_default()));
+            *request.method_mut() = method.clone();
+            *request.uri_mut() = uri.clone();
+            request.headers_mut().clone_from(&headers);
+            request
+        };
+        let clock = Clock::start(limits);
+        let answer = match attempt(&pool.pooled, ask(), clock).await {
+            Err(Lost { died_idle: true, .. }) => attempt(&pool.fresh, ask(), clock).await,
+            outcome => outcome,
+        };
+        answer.map_err(|lost| lost.fault)?.accepted().await?.collect().await
+    }
+
     /// Posts JSON; `Ok` when the status is 2xx.
     pub(crate) async fn post(
         &self,

@@ -31,6 +31,7 @@ mod sigv4;
 mod spoken;
 pub mod target;
 mod turns;
+pub mod vectors;
 
 pub use answer::ChunkStream;
 pub use client::{ClientOptions, TlsFault, Upstream};
@@ -42,3 +43,4 @@ pub use quirks::Quirks;
 pub use rpc::Conversation;
 pub use sigv4::AwsKeys;
 pub use target::{Secret, Target, TargetBuilder, TargetFault, Timeouts};
+pub use vectors::{VectorFormat, Vectors, VectorsWish};

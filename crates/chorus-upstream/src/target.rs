@@ -173,6 +173,12 @@ impl Target {
         Ok(Self { uri: root.at(path)?, ..self.clone() })
     }
 
+    /// The path below the base that stands where the place of calls has `own` at its end.
+    pub(crate) fn beside(&self, own: &str, other: &str) -> Option<String> {
+        let path = self.uri.path().strip_prefix(&self.base.prefix)?.strip_suffix(own)?;
+        Some(format!("{path}{other}"))
+    }
+
     pub(crate) fn uri_at(&self, path: &str) -> Result<Uri, TargetFault> {
         self.base.at(path)
     }

@@ -100,6 +100,7 @@ impl Assembler {
         self.extras.write(&mut body);
         let first = grown.into_iter().next().map(|(_, choice)| choice).unwrap_or_default();
         ChatReply {
+            normal: false,
             body,
             content: first.content.unwrap_or_default(),
             reasoning: first.reasoning,

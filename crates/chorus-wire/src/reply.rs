@@ -77,6 +77,8 @@ pub struct ChatReply {
     pub finish_reason: Option<String>,
     /// What the backend reported.
     pub usage: Option<Usage>,
+    /// Whether its only choice is written as the API would write it, so that there is nothing to rewrite.
+    pub(crate) normal: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -120,11 +122,14 @@ impl ChatReply {
             .tool_calls
             .map_or_else(|| Some(Vec::new()), ToolCall::read_all)
             .ok_or_else(|| fault("`tool_calls` is not a list of tool calls"))?;
+        let sent = first.finish_reason.and_then(text);
+        let finish_reason = first.finish_reason.and_then(word).map(finish::mended);
         Ok(Self {
+            normal: choices.len() == 1 && !content.in_parts && sent == finish_reason,
             content: content.text,
             reasoning: message.reasoning_content.and_then(word).or_else(|| message.reasoning.and_then(word)),
             tool_calls,
-            finish_reason: first.finish_reason.and_then(word).map(finish::mended),
+            finish_reason,
             usage: body.get("usage").and_then(|raw| Usage::read(raw)),
             body,
         })
@@ -146,6 +151,7 @@ impl ChatReply {
             tool_calls: Vec::new(),
             finish_reason: Some("stop".to_owned()),
             usage: None,
+            normal: true,
         }
     }
 
@@ -166,6 +172,7 @@ impl ChatReply {
     /// Sets a top-level field (such as `model`, `usage` or `fusion`); a value without JSON form is written as `null`.
     pub fn set<T: serde::Serialize>(&mut self, key: &str, value: &T) {
         self.body.set(key, raw_or_null(value));
+        self.normal &= key != "choices";
         self.read_usage_again(key);
     }
 
@@ -178,6 +185,9 @@ impl ChatReply {
     /// Rewrites `choices[*].message.content` given as parts to a string (case B15) and `choices[*].finish_reason` to
     /// the API's words (case B16), `""` to null; other fields stay as they are.
     pub fn normalise(&mut self) {
+        if self.normal {
+            return;
+        }
         let Some(choices) = self.body.get("choices").and_then(|raw| elements(raw)) else {
             return;
         };

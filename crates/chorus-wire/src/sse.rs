@@ -140,6 +140,7 @@ impl SseDecoder {
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match field {
             b"data" => {
+                self.data.reserve(value.len() + 1);
                 self.data.extend_from_slice(value);
                 self.data.push(b'\n');
             }

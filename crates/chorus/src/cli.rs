@@ -8,7 +8,7 @@ mod replay;
 mod rollout;
 mod spending;
 
-pub(crate) use keys::Keys;
+pub(crate) use keys::{Keys, KeysAt};
 pub(crate) use replay::{Record, Replay};
 pub(crate) use rollout::{Rollout, RolloutVerb, TrialStage};
 pub(crate) use spending::Spending;
@@ -356,9 +356,8 @@ pub(crate) enum Runs {
         /// Print JSON, one record a line.
         #[arg(long)]
         json: bool,
-        /// Where run records are kept.
-        #[arg(long, env = "CHORUS_RUNS", value_name = "FILE")]
-        runs_file: Option<PathBuf>,
+        #[command(flatten)]
+        at: RunsAt,
     },
     /// One run, whole.
     Show {
@@ -367,10 +366,20 @@ pub(crate) enum Runs {
         /// Print JSON.
         #[arg(long)]
         json: bool,
-        /// Where run records are kept.
-        #[arg(long, env = "CHORUS_RUNS", value_name = "FILE")]
-        runs_file: Option<PathBuf>,
+        #[command(flatten)]
+        at: RunsAt,
     },
+}
+
+/// Where run records are kept.
+#[derive(Debug, Args)]
+pub(crate) struct RunsAt {
+    /// Where run records are kept.
+    #[arg(long, env = "CHORUS_RUNS", value_name = "FILE")]
+    pub(crate) runs_file: Option<PathBuf>,
+    /// A v0.3 configuration whose `services.router_replay` may name a database instead.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// How a run ended.
@@ -432,18 +441,18 @@ pub(crate) enum Lab {
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
-    /// Train a selector on graded answers, measure it, and write it with its card.
+    /// Train selectors on graded answers, measure them, and write each with its card.
     TrainSelector {
-        /// Which one.
-        #[arg(value_enum)]
-        kind: Selector,
+        /// Which ones.
+        #[arg(value_enum, required = true)]
+        kinds: Vec<Selector>,
         /// Folder with the datasets.
         #[arg(long, value_name = "DIR", default_value = "../shared/data")]
         data: PathBuf,
-        /// Where the artifact and its card are written.
+        /// Where the artifacts and their cards are written.
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
-        /// Whose vectors it is learnt on.
+        /// Whose vectors they are learnt on.
         #[arg(long, value_name = "NAME", default_value = chorus_infer::encoder::DEFAULT_ENCODER)]
         encoder: String,
         /// Folder of the model store.
@@ -487,6 +496,15 @@ pub(crate) enum Lab {
     },
     /// Measure how many unsupported answers escape the check of a grounded point, and how many supported ones are sent.
     Halu,
+    /// Measure how often the rules of entailment judge as a reader does, by words alone and with an encoder.
+    Nli {
+        /// Which encoder it reads: a name of `model_type` (see docs/encoders.md).
+        #[arg(long, default_value = DEFAULT_ENCODER)]
+        encoder: String,
+        /// Where model files are kept.
+        #[arg(long, env = "CHORUS_MODELS", value_name = "DIR")]
+        models_dir: Option<PathBuf>,
+    },
     /// Measure how many questions in other words the response cache gives the answer to, and to how many others it does.
     CacheEval {
         /// Which encoder it reads: a name of `model_type` (see docs/encoders.md).
@@ -495,6 +513,9 @@ pub(crate) enum Lab {
         /// Least similarity, on the scale of configuration files; chosen on one half of the questions by default.
         #[arg(long, value_name = "SHARE")]
         threshold: Option<f64>,
+        /// Folder with the datasets, whose `intents` are reported too, on lines of their own.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
         /// Also list the pairs of the first half that came out wrong, and near misses that no guard refuses.
         #[arg(long)]
         wrong: bool,

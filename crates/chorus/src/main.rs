@@ -9,6 +9,7 @@ mod printer;
 mod pull_progress;
 mod setup;
 mod stock;
+mod stores;
 mod terminal;
 mod trace;
 
@@ -22,7 +23,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
-    terminal::start_log(cli.log.as_deref().unwrap_or(cli.command.default_log()));
+    let _log = terminal::start_log(cli.log.as_deref().unwrap_or(cli.command.default_log()));
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => return terminal::failed(&error.into()),

@@ -46,6 +46,11 @@ pub(crate) fn records(file: Option<PathBuf>) -> anyhow::Result<SqliteRunStore> {
     Ok(SqliteRunStore::open(&path)?)
 }
 
+/// Where run records wait that a database does not take at present: a file beside the run records, of the same name.
+pub(crate) fn spool(file: Option<PathBuf>) -> anyhow::Result<SqliteRunStore> {
+    records(Some(runs_file(file)?.with_extension("waiting.sqlite")))
+}
+
 /// The record store of this user, for reading.
 pub(crate) fn existing_records(file: Option<PathBuf>) -> anyhow::Result<SqliteRunStore> {
     let path = runs_file(file)?;

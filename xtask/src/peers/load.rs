@@ -34,10 +34,11 @@ pub(super) struct Wrk {
 }
 
 impl Wrk {
-    pub(super) fn new(folder: &Path) -> anyhow::Result<Self> {
+    /// For one side, with the headers that it needs to know where the backend is.
+    pub(super) fn new(folder: &Path, side: &str, headers: &[(&str, String)]) -> anyhow::Result<Self> {
         let script = |name: &str, stream: bool| -> anyhow::Result<PathBuf> {
-            let path = folder.join(name);
-            fs::write(&path, script(&body(stream)))?;
+            let path = folder.join(format!("{side}-{name}"));
+            fs::write(&path, script(&body(stream), headers))?;
             Ok(path)
         };
         Ok(Self { whole: script("whole.lua", false)?, streamed: script("streamed.lua", true)? })
@@ -77,12 +78,14 @@ fn ask(script: &Path, port: u16, connections: u32, lasts: Duration) -> anyhow::R
 }
 
 /// Sends that body, and tells at the end what was counted.
-fn script(body: &str) -> String {
+fn script(body: &str, headers: &[(&str, String)]) -> String {
+    let headers: String =
+        headers.iter().map(|(name, value)| format!("wrk.headers[\"{name}\"] = \"{value}\"\n")).collect();
     format!(
         r#"wrk.method = "POST"
 wrk.body = [==[{body}]==]
 wrk.headers["content-type"] = "application/json"
-function done(summary, latency)
+{headers}function done(summary, latency)
   local e = summary.errors
   local failed = e.connect + e.read + e.write + e.status + e.timeout
   print(string.format("figures %d %d %d %.1f %.1f", summary.requests, summary.duration, failed,

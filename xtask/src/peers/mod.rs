@@ -11,7 +11,7 @@ mod upstream;
 use crate::{process, say};
 use anyhow::{bail, ensure};
 use load::{Figures, Wrk};
-use sides::Side;
+use sides::{Peers, Side};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ struct Round {
 
 struct Wishes {
     rounds: usize,
-    litellm: Option<PathBuf>,
+    peers: Peers,
 }
 
 /// Measures, and prints the table.
@@ -56,13 +56,14 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
         return Ok(());
     }
     let folder = process::folder(root, "bench-peers")?;
-    let sides = sides::start(root, &folder, wishes.litellm.as_deref())?;
-    let wrk = Wrk::new(&folder)?;
+    let sides = sides::start(root, &folder, &wishes.peers)?;
+    let loads: Vec<Wrk> =
+        sides.iter().map(|side| Wrk::new(&folder, &side.name, &side.headers)).collect::<Result<_, _>>()?;
     say(&format!("load average {}; {} rounds", process::load_average(), wishes.rounds));
     let mut rounds: Vec<Vec<Round>> = sides.iter().map(|_| Vec::new()).collect();
     for round in 1..=wishes.rounds {
-        for (side, rounds) in sides.iter().zip(&mut rounds) {
-            rounds.push(measure(&wrk, side)?);
+        for ((side, wrk), rounds) in sides.iter().zip(&loads).zip(&mut rounds) {
+            rounds.push(measure(wrk, side)?);
         }
         say(&format!("round {round} of {}; load average {}", wishes.rounds, process::load_average()));
     }
@@ -78,13 +79,14 @@ pub(crate) fn backend(words: &[&str]) -> anyhow::Result<()> {
 }
 
 fn wishes(words: &[&str]) -> anyhow::Result<Wishes> {
-    let mut wishes = Wishes { rounds: 5, litellm: None };
+    let mut wishes = Wishes { rounds: 5, peers: Peers::default() };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match (*word, words.next()) {
             ("--rounds", Some(number)) => wishes.rounds = number.parse()?,
-            ("--litellm", Some(program)) => wishes.litellm = Some(PathBuf::from(program)),
-            _ => bail!("usage: cargo xtask bench-peers [--rounds N] [--litellm PROGRAM]"),
+            ("--litellm", Some(program)) => wishes.peers.litellm = Some(PathBuf::from(program)),
+            ("--portkey", Some(program)) => wishes.peers.portkey = Some(PathBuf::from(program)),
+            _ => bail!("usage: cargo xtask bench-peers [--rounds N] [--litellm PROGRAM] [--portkey PROGRAM]"),
         }
     }
     ensure!(wishes.rounds > 0, "--rounds takes at least 1");
@@ -97,9 +99,13 @@ fn measure(wrk: &Wrk, side: &Side) -> anyhow::Result<Round> {
     let load = side.load()?;
     let many = wrk.whole(side.port, CONNECTIONS, LASTS)?;
     let request_us = per(load.taken()?, many.requests);
-    let load = side.load()?;
-    let streams = wrk.streamed(side.port, STREAMS, LASTS)?;
-    let chunk_us = per(load.taken()?, streams.requests * upstream::CHUNKS);
+    let chunk_us = if side.streams {
+        let load = side.load()?;
+        let streams = wrk.streamed(side.port, STREAMS, LASTS)?;
+        per(load.taken()?, streams.requests * upstream::CHUNKS)
+    } else {
+        f64::NAN
+    };
     Ok(Round { alone, many, request_us, chunk_us })
 }
 

@@ -1,8 +1,8 @@
-//! What is measured: the backend itself, nginx, Chorus, and LiteLLM where it was named; each a process of its own.
+//! What is measured: the backend itself, nginx, Chorus, and gateways that were named; each a process of its own.
 
 use crate::process::{self, Load, Ports, Server};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Rules of six families of heuristic signals over one backend; also what the benchmark `overhead` serves.
@@ -12,6 +12,10 @@ const CHORUS: &str = include_str!("../../../crates/chorus-server/benches/heurist
 pub(super) struct Side {
     pub(super) name: String,
     pub(super) port: u16,
+    /// What it is told with each request, where it does not know it from a file.
+    pub(super) headers: Vec<(&'static str, String)>,
+    /// Whether it streams at all.
+    pub(super) streams: bool,
     server: Server,
 }
 
@@ -22,15 +26,25 @@ impl Side {
     }
 }
 
+/// Programs of other gateways, where they were named.
+#[derive(Default)]
+pub(super) struct Peers {
+    pub(super) litellm: Option<PathBuf>,
+    pub(super) portkey: Option<PathBuf>,
+}
+
 /// Starts all.
-pub(super) fn start(root: &Path, folder: &Path, litellm: Option<&Path>) -> anyhow::Result<Vec<Side>> {
+pub(super) fn start(root: &Path, folder: &Path, peers: &Peers) -> anyhow::Result<Vec<Side>> {
     let port = process::free_port()?;
     let mut backend = Command::new(std::env::current_exe()?);
     backend.args(["bench-upstream", &port.to_string()]);
     let direct = side("direct", port, &mut backend, folder)?;
     let mut sides = vec![direct, nginx(folder, port)?, chorus(root, folder, port)?];
-    if let Some(program) = litellm {
+    if let Some(program) = &peers.litellm {
         sides.push(lite(program, folder, port)?);
+    }
+    if let Some(program) = &peers.portkey {
+        sides.push(portkey(program, folder, port)?);
     }
     Ok(sides)
 }
@@ -38,7 +52,7 @@ pub(super) fn start(root: &Path, folder: &Path, litellm: Option<&Path>) -> anyho
 fn side(name: &str, port: u16, command: &mut Command, folder: &Path) -> anyhow::Result<Side> {
     let mut server = Server::start(name, command, folder)?;
     server.until_open(port)?;
-    Ok(Side { name: name.to_owned(), port, server })
+    Ok(Side { name: name.to_owned(), port, headers: Vec::new(), streams: true, server })
 }
 
 /// A plain reverse proxy that keeps its connections, passes on what it reads at once, and logs each answer.
@@ -105,4 +119,18 @@ litellm_settings: {{ telemetry: false, callbacks: [] }}
     command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True");
     command.arg("--config").arg(&config).args(["--host", "127.0.0.1", "--port", &port.to_string()]);
     side("litellm", port, &mut command, folder)
+}
+
+/// It reads no file: every request says where it is to go. Streams of a backend of one's own fail in it (version 1.15.2, with
+/// Node 20 and 22: it appends to headers that cannot be changed), so its whole answers are measured alone.
+fn portkey(program: &Path, folder: &Path, backend: u16) -> anyhow::Result<Side> {
+    let port = process::free_port()?;
+    let mut command = Command::new(program);
+    command.arg(format!("--port={port}")).arg("--headless");
+    let headers = vec![
+        ("authorization", "Bearer none".to_owned()),
+        ("x-portkey-provider", "openai".to_owned()),
+        ("x-portkey-custom-host", format!("http://127.0.0.1:{backend}/v1")),
+    ];
+    Ok(Side { headers, streams: false, ..side("portkey", port, &mut command, folder)? })
 }

@@ -3,6 +3,15 @@
 //! It knows written numbers up to twenty and the tens, and the units that people ask with. **Invariant:** quantities are
 //! compared as a whole: each of one text needs its own in the other.
 
+/// How a number is bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// It may be greater.
+    Above,
+    /// It may be smaller.
+    Below,
+}
+
 /// A number, with its unit where it has one that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Quantity {
@@ -155,10 +164,45 @@ pub(super) fn of(text: &str) -> Vec<Quantity> {
 
 /// Whether a quantity of one has none of the other's for its own. A unit that only one of two names is no difference.
 pub(super) fn differ(a: &[Quantity], b: &[Quantity]) -> bool {
-    let fits = |(a, b): (&Quantity, &Quantity)| {
-        a.value == b.value && (a.unit.is_none() || b.unit.is_none() || a.unit == b.unit)
+    a.len() != b.len() || !a.iter().zip(b).all(|(a, b)| a.fits(b))
+}
+
+impl Quantity {
+    /// Whether it is the other one. A unit that only one of two names is no difference.
+    pub(super) fn fits(&self, other: &Self) -> bool {
+        self.value == other.value && (self.unit.is_none() || other.unit.is_none() || self.unit == other.unit)
+    }
+
+    /// Whether both measure the same: two numbers of one unit, or two days.
+    fn is_like(&self, other: &Self) -> bool {
+        match (self.amount(), other.amount()) {
+            (Some(_), Some(_)) => self.unit == other.unit,
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
+    fn amount(&self) -> Option<f64> {
+        self.value.parse().ok()
+    }
+}
+
+/// Whether a statement has a number of its own where a text has another one of the same unit; a bounded number disagrees
+/// with what lies on the wrong side of it.
+pub(super) fn other_value(claim: &[Quantity], text: &[Quantity], bound: Option<Bound>) -> bool {
+    let unmet = |of: &[Quantity], by: &[Quantity]| -> Vec<Quantity> {
+        of.iter().filter(|it| !by.iter().any(|other| it.fits(other))).cloned().collect()
     };
-    a.len() != b.len() || !a.iter().zip(b).all(fits)
+    let (claimed, known) = (unmet(claim, text), unmet(text, claim));
+    claimed.iter().any(|it| {
+        known.iter().filter(|other| it.is_like(other)).any(|other| {
+            match (bound, it.amount(), other.amount()) {
+                (Some(Bound::Above), Some(least), Some(value)) => value < least,
+                (Some(Bound::Below), Some(most), Some(value)) => value > most,
+                _ => true,
+            }
+        })
+    })
 }
 
 /// Whether a word is a part of some quantity: the guard of numbers has looked at it.

@@ -45,9 +45,15 @@ const NEGATIONS: [&str; 30] = [
 /// joined by `*` at most four words apart; `!` before an axis says that it restricts.
 const AXES: &str = include_str!("opposites.txt");
 
-/// Words that negate what follows.
+/// Words that negate what follows; `neither … nor` is one.
 pub(super) fn negations(words: &Words) -> usize {
-    words.all().iter().filter(|word| NEGATIONS.contains(&word.folded.as_str())).count()
+    let is_second = |folded: &str| folded == "nor" && words.holds(&["neither"]);
+    words.all().iter().filter(|word| is_negation(&word.folded) && !is_second(&word.folded)).count()
+}
+
+/// Whether a word negates what follows.
+pub(super) fn is_negation(folded: &str) -> bool {
+    NEGATIONS.contains(&folded)
 }
 
 /// The poles that a text speaks of, each an axis and whether it is the first of it, with the stems of the words that do.
@@ -90,6 +96,12 @@ pub(super) fn are_opposite(a: &Poles, b: &Poles) -> bool {
     let only =
         |here: &Poles, axis, pole| here.contains_key(&(axis, pole)) && !here.contains_key(&(axis, !pole));
     a.keys().any(|&(axis, pole)| only(a, axis, pole) && only(b, axis, !pole))
+}
+
+/// The words of one text that say the opposite of what the other says.
+pub(super) fn opposed<'a>(a: &'a Poles, b: &Poles) -> BTreeSet<&'a str> {
+    let against = a.iter().filter(|((axis, pole), _)| b.contains_key(&(*axis, !pole)));
+    against.flat_map(|(_, words)| words).map(String::as_str).collect()
 }
 
 /// The words of one text that say what the other says with words of the same pole.

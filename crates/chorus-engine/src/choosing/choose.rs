@@ -1,10 +1,12 @@
 //! One of the candidates that constraints left, by the decision's selector and the conversation so far.
 
 use super::price::usd_per_1m;
+use super::terms::{adaptation_mode, protection_mode};
+use super::wider::Pool;
 use crate::fault::{Code, Fault};
 use crate::mom::Mom;
 use crate::route::{Choice, Routed};
-use crate::selection::{Ready, Trace};
+use crate::selection::{Ready, SessionSight, Trace};
 use chorus_select::adaptation::{AdaptationAsk, adapt};
 use chorus_select::session::{self, SessionAction, SessionAsk, SessionCandidate, SessionVerdict};
 use chorus_select::static_order::StaticOrder;
@@ -16,7 +18,7 @@ use std::collections::BTreeMap;
 const MEDIAN: u8 = 50;
 
 /// Lets the decision's selector choose among the candidates that constraints left, which are in the order of `static`;
-/// `prompt_tokens` are estimated.
+/// what was learnt may move the choice within the wider pool. `prompt_tokens` are estimated.
 ///
 /// # Errors
 /// The selector refuses, or cannot choose and `on_error` is `fail`.
@@ -25,13 +27,15 @@ pub(crate) fn choose(
     routed: &Routed,
     decision: &Decision,
     kept: &[ModelRef],
+    pool: &Pool<'_>,
     prompt_tokens: u64,
 ) -> Result<Trace, Fault> {
     let ready = match (routed.recipe, &routed.choice) {
         (Some(recipe), Choice::Decision(at)) => mom.selection.of(recipe, *at),
         _ => None,
     };
-    let models: Vec<&Model> = kept.iter().filter_map(|it| mom.spec.models.get(&it.model)).collect();
+    let all = kept.iter().chain(&pool.others);
+    let models: Vec<&Model> = all.filter_map(|it| mom.spec.models.get(&it.model)).collect();
     let settings = settings(&mom.spec.global.sessions, decision.adaptations.as_ref());
     let candidates = candidates(mom, routed, ready, &models, &settings);
     let category = category(routed);
@@ -41,9 +45,10 @@ pub(crate) fn choose(
         category: category.as_deref(),
         seed: routed.sight.seed,
     };
-    let mut trace = picked(decision, ready, routed, &ask)?;
-    adapted(mom, routed, decision, &ask, &mut trace);
-    let protection = Protection { settings: &settings, mode: mode(decision), prompt_tokens };
+    let own = candidates.get(..kept.len()).unwrap_or(&candidates);
+    let mut trace = picked(decision, ready, routed, &SelectionAsk { candidates: own, ..ask })?;
+    adapted(mom, routed, decision, pool, &ask, &mut trace);
+    let protection = Protection { settings: &settings, mode: protection_mode(decision), prompt_tokens };
     trace.session = protection.verdict(mom, routed, &ask, &trace);
     if let Some(verdict) = trace.session.as_ref().filter(|_| protection.mode == AdaptationMode::Apply) {
         if verdict.action == SessionAction::Stay {
@@ -102,24 +107,36 @@ fn picked(
         propensity: choice.propensity,
         scores: choice.scores,
         adaptation: None,
+        momentum: routed.sight.session.as_ref().and_then(|it| it.momentum),
         session: None,
         open,
     })
 }
 
 /// Lets verdicts on past runs move the pick, where the file wants that.
-fn adapted(mom: &Mom, routed: &Routed, decision: &Decision, ask: &SelectionAsk<'_>, trace: &mut Trace) {
+fn adapted(
+    mom: &Mom,
+    routed: &Routed,
+    decision: &Decision,
+    pool: &Pool<'_>,
+    ask: &SelectionAsk<'_>,
+    trace: &mut Trace,
+) {
     let mode = adaptation_mode(decision);
     let off = !mom.spec.global.adaptation.enabled || mode == AdaptationMode::Bypass;
     let Some(base) = ask.candidates.iter().position(|it| it.model == trace.selected) else { return };
     if off || trace.open {
         return;
     }
-    let verdicts = mom.selection.experience.of(&decision.name, ask.candidates.iter().map(|it| it.model));
-    let tool_loop = routed.sight.session.as_ref().is_some_and(|it| it.tool_loop);
-    let seed = ask.seed;
-    let verdict =
-        adapt(&AdaptationAsk { candidates: ask.candidates, verdicts: &verdicts, base, tool_loop, seed });
+    let verdicts = mom.selection.experience.of(&pool.decisions, ask.candidates.iter().map(|it| it.model));
+    let verdict = adapt(&AdaptationAsk {
+        candidates: ask.candidates,
+        set: pool.set,
+        verdicts: &verdicts,
+        base,
+        tool_loop: routed.sight.session.as_ref().is_some_and(|it| it.tool_loop),
+        seed: ask.seed,
+    });
     if let Some(moved) = verdict.as_ref().filter(|it| it.pick != base && mode == AdaptationMode::Apply) {
         moved.proposal.clone_into(&mut trace.selected);
         trace.reason = format!("adapted: {}", moved.reason);
@@ -145,7 +162,10 @@ impl Protection<'_> {
         trace: &Trace,
     ) -> Option<SessionVerdict> {
         let seen = routed.sight.session.as_ref()?;
-        let guarded = mom.spec.global.sessions.enabled || seen.tool_loop;
+        let proposal = ask.candidates.iter().position(|it| it.model == trace.selected)?;
+        let bound = weaker(seen, ask.candidates, proposal)
+            .then_some("the conversation has been harder than this turn, and the pick is weaker");
+        let guarded = mom.spec.global.sessions.enabled || seen.tool_loop || bound.is_some();
         if !guarded || self.mode == AdaptationMode::Bypass {
             return None;
         }
@@ -156,18 +176,28 @@ impl Protection<'_> {
             let score = scores.get(it.model).copied().flatten();
             candidates.push(SessionCandidate { model: it.model, score, usd_per_1m: it.usd_per_1m });
         }
-        let proposal = ask.candidates.iter().position(|it| it.model == trace.selected)?;
         Some(session::judge(&SessionAsk {
             settings: self.settings,
             state: seen.state.as_ref(),
             idle_ms: seen.idle_ms,
             tool_loop: seen.tool_loop,
-            bound: None,
+            bound,
             prompt_tokens: self.prompt_tokens,
             candidates: &candidates,
             proposal,
         }))
     }
+}
+
+/// Whether a conversation that carries its momentum would be handed to a weaker model: of less quality, or a cheaper one
+/// where quality is not known of both.
+fn weaker(seen: &SessionSight, candidates: &[Candidate<'_>], proposal: usize) -> bool {
+    let current = seen.state.as_ref().filter(|_| seen.carried);
+    let current = current.and_then(|state| candidates.iter().find(|it| it.model == state.model));
+    current.zip(candidates.get(proposal)).is_some_and(|(own, other)| match (own.quality, other.quality) {
+        (Some(own), Some(other)) => other < own,
+        _ => other.usd_per_1m < own.usd_per_1m,
+    })
 }
 
 /// The file's settings, and what the decision overrides.
@@ -177,14 +207,6 @@ fn settings(base: &SessionSettings, own: Option<&Adaptations>) -> SessionSetting
         stability_weight: own.and_then(|it| it.stability_weight).unwrap_or(base.stability_weight),
         ..base.clone()
     }
-}
-
-fn adaptation_mode(decision: &Decision) -> AdaptationMode {
-    decision.adaptations.as_ref().map(|it| it.adaptation.unwrap_or(it.mode)).unwrap_or_default()
-}
-
-fn mode(decision: &Decision) -> AdaptationMode {
-    decision.adaptations.as_ref().map(|it| it.protection.unwrap_or(it.mode)).unwrap_or_default()
 }
 
 fn candidates<'a>(

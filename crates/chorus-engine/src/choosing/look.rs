@@ -1,15 +1,17 @@
 //! Looks at a request as far as its decision's selector needs it, before its candidates are known.
 
 use super::price::usd_per_1m;
+use super::terms::{protection_mode, speaks_up};
 use crate::constrain::{Needs as Constraints, constrain};
 use crate::mom::Mom;
 use crate::route::{Choice, Routed};
 use crate::selection::{Ready, SessionSight, goes_on, in_tool_loop, key};
 use crate::served::Asked;
 use chorus_infer::TextEncoder;
+use chorus_select::momentum;
 use chorus_select::prompt::{Shown, question};
 use chorus_signals::{SharedPass, Subject};
-use chorus_spec::{Algorithm, Decision, Family, Model, ModelId};
+use chorus_spec::{AdaptationMode, Algorithm, Family, Model, ModelId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,7 +19,7 @@ use std::time::Instant;
 /// Looks at a request as far as its decision's selector needs it, and goes on with the decision of an open tool call.
 pub(crate) async fn see(mom: &Mom, routed: &mut Routed, asked: &Asked) {
     routed.sight.dry = asked.adviser.is_none();
-    routed.sight.session = session(mom, asked);
+    routed.sight.session = session(mom, routed, asked).await;
     if let Some((at, reason)) = held(mom, routed) {
         routed.choice = Choice::Decision(at);
         routed.reason = reason;
@@ -36,22 +38,50 @@ pub(crate) async fn see(mom: &Mom, routed: &mut Routed, asked: &Asked) {
 }
 
 /// The conversation, by the client's name for it or by its beginning.
-fn session(mom: &Mom, asked: &Asked) -> Option<SessionSight> {
+async fn session(mom: &Mom, routed: &Routed, asked: &Asked) -> Option<SessionSight> {
     let settings = &mom.spec.global.sessions;
     let key = key(&asked.session, asked.caller.as_deref(), &asked.request, settings)?;
-    let known = mom.selection.sessions.get(&key, Instant::now()).filter(|_| goes_on(&asked.request));
+    let known = match goes_on(&asked.request) {
+        true => mom.selection.sessions.get(&key, Instant::now()).await,
+        false => None,
+    };
     let (state, idle) = known.unzip();
     let idle_ms = idle.map_or(0, |it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
-    Some(SessionSight { key, state, idle_ms, tool_loop: in_tool_loop(&asked.request) })
+    let mut sight = SessionSight {
+        key,
+        state,
+        idle_ms,
+        tool_loop: in_tool_loop(&asked.request),
+        momentum: None,
+        carried: false,
+    };
+    if let Some(rules) = &mom.spec.global.selection.momentum {
+        let idle = idle.is_some_and(|it| it >= settings.idle_timeout);
+        let before = sight.state.as_ref().filter(|_| !idle).and_then(|it| it.momentum);
+        let difficulty = difficulty(routed);
+        sight.momentum = momentum::after(before, difficulty, rules);
+        sight.carried = before.is_some() && momentum::carries(sight.momentum, difficulty, rules);
+    }
+    Some(sight)
 }
 
-/// The decision that an open tool call belongs to, where another has won the turn that answers it (case D15). A decision
-/// whose rules guard, or speak of the conversation itself, is never passed over.
+/// How hard the turn is by its `complexity` signals, the hardest of several; `None` where none was asked for.
+fn difficulty(routed: &Routed) -> Option<f64> {
+    let matched = &routed.decided.as_ref()?.verdict.matched;
+    let levels = matched.iter().filter(|(key, _)| key.family == Family::Complexity);
+    let found = levels.filter_map(|(key, _)| momentum::difficulty(key.name.rsplit_once(':')?.1));
+    found.max_by(f64::total_cmp)
+}
+
+/// The decision that goes on where another has won the turn: the one that an open tool call belongs to (case D15), or the
+/// one that served a conversation which has been harder than this turn. A decision whose rules guard, or speak of the
+/// conversation itself, is never passed over.
 fn held(mom: &Mom, routed: &Routed) -> Option<(usize, String)> {
-    let session = routed.sight.session.as_ref().filter(|it| it.tool_loop)?;
+    let session = routed.sight.session.as_ref().filter(|it| it.tool_loop || it.carried)?;
     let state = session.state.as_ref()?;
     let winner = routed.decision(mom)?;
-    if winner.name == state.decision || winner.tier > 0 || speaks_up(winner) {
+    let protects = session.tool_loop || protection_mode(winner) == AdaptationMode::Apply;
+    if winner.name == state.decision || winner.tier > 0 || speaks_up(winner) || !protects {
         return None;
     }
     let recipe = &mom.recipes.get(routed.recipe?)?.recipe;
@@ -60,26 +90,13 @@ fn held(mom: &Mom, routed: &Routed) -> Option<(usize, String)> {
     let one = matches!(decision.algorithm, Algorithm::Static | Algorithm::Selector(_));
     let has_it = decision.model_refs.iter().any(|it| it.model.as_str() == state.model);
     (one && has_it).then(|| {
-        let reason = format!(
-            "a tool call of the decision `{}` is open; `{}` waits for the next task",
-            decision.name, winner.name
-        );
-        (at, reason)
-    })
-}
-
-fn speaks_up(decision: &Decision) -> bool {
-    let keys = decision.rules.as_ref().map(chorus_spec::Condition::keys).unwrap_or_default();
-    keys.iter().any(|key| {
-        matches!(
-            key.family,
-            Family::Jailbreak
-                | Family::Pii
-                | Family::Authz
-                | Family::Conversation
-                | Family::Event
-                | Family::Metadata
-        )
+        let why = match session.momentum.filter(|_| !session.tool_loop) {
+            Some(momentum) => {
+                format!("the conversation has been harder than this turn (momentum {momentum:.2})")
+            }
+            None => format!("a tool call of the decision `{}` is open", decision.name),
+        };
+        (at, format!("{why}; `{}` waits for the next task", winner.name))
     })
 }
 

@@ -8,13 +8,16 @@
 mod choose;
 mod look;
 mod price;
+mod terms;
+mod wider;
 
 pub(crate) use choose::choose;
 pub(crate) use look::see;
+pub(crate) use wider::pool;
 
 use crate::mom::Mom;
 use crate::route::Routed;
-use chorus_select::session;
+use chorus_select::session::{self, SessionState};
 use std::time::Instant;
 
 /// Remembers who answered, so that the conversation's next turn can stay there.
@@ -23,6 +26,7 @@ pub(crate) fn answered(mom: &Mom, routed: &Routed, model: &str) {
         return;
     };
     let state = session::after(seen.state.as_ref(), model, &decision.name);
+    let state = SessionState { momentum: seen.momentum, ..state };
     let longest = mom.spec.global.sessions.idle_timeout;
     mom.selection.sessions.put(seen.key.clone(), state, Instant::now(), longest);
 }

@@ -10,6 +10,7 @@
 
 mod budget;
 mod parts;
+pub mod preview;
 mod retrieval;
 mod shorten;
 
@@ -18,6 +19,7 @@ use crate::fault::{Code, Fault};
 use budget::Bounds;
 use chorus_collab::Answer;
 use chorus_spec::CompressionSettings;
+use chorus_wire::ChatRequest;
 use futures_util::future::{BoxFuture, FutureExt};
 use parts::Part;
 use serde::Serialize;
@@ -38,7 +40,7 @@ pub(super) struct ContextCompression {
 /// What was done, for the record; no word of any part.
 #[derive(Debug, Default, Serialize)]
 struct Trace {
-    /// Why it began: `always`, or the trigger in tokens.
+    /// Tokens from which it begins; nothing where it always does.
     trigger: Option<u64>,
     target: Option<u64>,
     tokens_before: u64,
@@ -60,6 +62,47 @@ struct Tally {
     left_out: usize,
 }
 
+impl Trace {
+    /// Of a request of so many tokens, of which nothing has been shortened yet.
+    fn of(settings: &CompressionSettings, bounds: Bounds, tokens_before: u64) -> Self {
+        Self {
+            trigger: (!settings.always).then_some(bounds.trigger),
+            target: (!settings.always).then_some(bounds.target),
+            tokens_before,
+            ..Self::default()
+        }
+    }
+
+    /// Shortens parts until the target is reached; all of them where none is.
+    async fn shorten(
+        &mut self,
+        parts: Vec<Part>,
+        work: &mut shorten::Work<'_>,
+        request: &mut ChatRequest,
+        target: u64,
+    ) {
+        let mut left = self.tokens_before;
+        for part in parts {
+            if self.target.is_some() && left <= target {
+                break;
+            }
+            let Some(short) = work.shorten(&part).await else { continue };
+            if !parts::write(&part, &short.text, request) {
+                continue;
+            }
+            let tally = self.parts.entry(part.kind.as_str()).or_default();
+            tally.shortened += 1;
+            tally.tokens_before += short.tokens_before;
+            tally.tokens_after += short.tokens_after;
+            tally.left_out += short.omitted;
+            left = left.saturating_sub(short.tokens_before.saturating_sub(short.tokens_after));
+        }
+        self.tokens_after = budget::tokens(request);
+        self.recoverable = work.originals();
+        self.scoring = work.scoring();
+    }
+}
+
 impl ContextCompression {
     pub(super) fn new(settings: CompressionSettings) -> Self {
         Self { settings, offers_originals: false }
@@ -78,53 +121,22 @@ impl ContextCompression {
             ask.notes.did(KIND, &idle);
             return Ok(());
         }
-        let mut trace = Trace {
-            trigger: (!self.settings.always).then_some(bounds.trigger),
-            target: (!self.settings.always).then_some(bounds.target),
-            tokens_before: before,
-            ..Trace::default()
-        };
         let parts = parts::of(ask.request, &ask.put, &self.settings.targets);
         let recovers = retrieval::is_possible(&self.settings, ask);
-        let mut work = shorten::Work::new(&self.settings, ask.scene, wish.target, recovers);
-        let mut left = before;
-        for part in parts {
-            if !self.settings.always && left <= bounds.target {
-                break;
-            }
-            left = self.one(part, &mut work, ask, &mut trace, left).await;
+        let mut work = shorten::Work::new(&self.settings, &ask.scene.mom, wish.target);
+        if recovers {
+            work = work.keeping(ask.scene);
         }
+        let mut trace = Trace::of(&self.settings, bounds, before);
+        trace.shorten(parts, &mut work, ask.request, bounds.target).await;
         if work.has_originals() {
             retrieval::offer(ask.request);
             self.offers_originals = true;
         }
         trace.tokens_after = budget::tokens(ask.request);
-        trace.recoverable = work.originals();
-        trace.scoring = work.scoring();
         let is_long = trace.tokens_after > bounds.target && !self.settings.always;
         ask.notes.did(KIND, &trace);
         self.judge(is_long, ask)
-    }
-
-    /// Shortens one part where it can; the tokens of the request then.
-    async fn one(
-        &self,
-        part: Part,
-        work: &mut shorten::Work<'_>,
-        ask: &mut Asking<'_>,
-        trace: &mut Trace,
-        left: u64,
-    ) -> u64 {
-        let Some(short) = work.shorten(&part).await else { return left };
-        if !parts::write(&part, &short.text, ask.request) {
-            return left;
-        }
-        let tally = trace.parts.entry(part.kind.as_str()).or_default();
-        tally.shortened += 1;
-        tally.tokens_before += short.tokens_before;
-        tally.tokens_after += short.tokens_after;
-        tally.left_out += short.omitted;
-        left.saturating_sub(short.tokens_before.saturating_sub(short.tokens_after))
     }
 
     fn judge(&self, is_long: bool, ask: &mut Asking<'_>) -> Result<(), Fault> {

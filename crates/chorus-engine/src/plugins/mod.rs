@@ -17,6 +17,7 @@ mod hallucination;
 pub mod header_mutation;
 mod image_gen;
 mod likeness;
+pub mod manual;
 mod memory;
 pub(crate) mod notes;
 mod rag;
@@ -30,6 +31,8 @@ pub mod tools;
 pub(crate) mod vector;
 
 use crate::fault::Fault;
+pub use context_compression::preview as compression_preview;
+
 use at_work::AtWork;
 use chorus_spec::{CompressionScoring, Decision, ModalityMethod, Plugin, Remark, Spec};
 use chorus_wire::ChatRequest;

@@ -12,6 +12,7 @@ mod fault;
 mod inject;
 mod mcp;
 mod openai;
+mod qdrant;
 mod store;
 
 use super::at_work::{Asking, AtWork, RequestTurn, Scene};
@@ -98,6 +99,7 @@ impl Rag {
             RagBackend::VectorStore { store, file_ids } => {
                 store::search(settings, scene, store, file_ids, question).await
             }
+            RagBackend::Qdrant(it) => qdrant::search(settings, it, scene, question).await,
             RagBackend::OpenAi(it) => openai::search(settings, it, &scene.mom, question).await,
             RagBackend::External(it) => external::search(settings, it, scene, question).await,
             RagBackend::Mcp(it) => mcp::search(settings, it, &scene.mom, question).await,
@@ -148,6 +150,7 @@ impl Rag {
     fn backend(&self) -> &'static str {
         match self.settings.backend {
             RagBackend::VectorStore { .. } => "vectorstore",
+            RagBackend::Qdrant(_) => "qdrant",
             RagBackend::OpenAi(_) => "openai",
             RagBackend::External(_) => "external_api",
             RagBackend::Mcp(_) => "mcp",
@@ -182,7 +185,7 @@ impl Rag {
 /// Whether questions are looked up by their vectors.
 pub(super) fn needs_encoder(settings: &RagSettings) -> bool {
     match &settings.backend {
-        RagBackend::VectorStore { .. } => true,
+        RagBackend::VectorStore { .. } | RagBackend::Qdrant(_) => true,
         RagBackend::External(it) => matches!(it.format, SearchFormat::Pinecone | SearchFormat::Weaviate),
         RagBackend::OpenAi(_) | RagBackend::Mcp(_) => false,
     }

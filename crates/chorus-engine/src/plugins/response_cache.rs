@@ -19,7 +19,7 @@ mod worth;
 use super::at_work::{AnswerTurn, Answered, Asking, AtWork, RequestTurn, Scene};
 use super::notes::Notes;
 use super::vector;
-use crate::answer_cache::Outcome;
+use crate::answer_cache::{Exact, Outcome, Put};
 use crate::fault::Fault;
 use crate::mom::Mom;
 use chorus_cache::{
@@ -43,10 +43,10 @@ pub const SIMILARITY: Permille = Permille(772);
 /// Longest message that is looked up by meaning, in bytes (`cache_text_bytes`): a vector says too little of a longer one.
 pub const CACHE_TEXT_BYTES: usize = 2_048;
 
-/// From so many neighbours on, they are looked through off the runtime's own threads.
-const MANY: usize = 5_000;
-
 const KIND: &str = "response_cache";
+
+/// Said where the server that keeps the answers cannot be asked.
+const UNANSWERED: &str = "the store did not answer";
 
 /// The cache at work on one request.
 pub(crate) struct ResponseCache {
@@ -109,12 +109,21 @@ impl ResponseCache {
         let store = &scene.mom.spec.global.response_cache;
         let keys = self.keys(scene, ask.request, owner.whose());
         let max_age = wishes.max_age.map(millis);
-        let exact = wishes.lookup.then(|| cache.exact(&keys.exact, max_age, store.eviction)).flatten();
-        let hit = exact.and_then(|found| self.given(found, "exact", ask.notes));
+        let exact = if wishes.lookup {
+            cache.exact(&keys.exact, max_age, store.eviction).await
+        } else {
+            Exact { epoch: cache.epoch().await, found: None }
+        };
+        let hit = exact.found.and_then(|found| self.given(found, "exact", ask.notes));
         if hit.is_some() {
             cache.count(Outcome::Exact);
             return hit;
         }
+        let Some(epoch) = exact.epoch else {
+            cache.count(Outcome::Miss);
+            ask.notes.did(KIND, &json!({"hit": false, "failed": UNANSWERED}));
+            return None;
+        };
         let worded = self.worded(scene, &keys).await;
         if wishes.lookup {
             let found = self.by_meaning(scene, worded.as_ref(), max_age, ask.notes).await;
@@ -134,7 +143,7 @@ impl ResponseCache {
         ask.notes.did(KIND, &how);
         if wishes.store {
             let ttl = wishes.ttl.or(self.settings.ttl).unwrap_or(store.ttl);
-            self.plan = Some(Plan { keys, worded, ttl, owner, epoch: cache.epoch() });
+            self.plan = Some(Plan { keys, worded, ttl, owner, epoch });
         }
         None
     }
@@ -177,7 +186,9 @@ impl ResponseCache {
             ("bundle", text(&mom.artifact.bundle)),
             ("binding", text(&mom.artifact.binding)),
             ("lock", text(&mom.artifact.lock)),
-            ("cache epoch", format!("{} {}", mom.answer_cache.epoch(), revision.epoch)),
+            // Replicas may have encoders of their own, whose vectors say nothing to one another.
+            ("encoder", mom.selection.encoder.as_ref().map(|it| it.digest().to_owned()).unwrap_or_default()),
+            ("cache epoch", revision.epoch.clone()),
             ("model revision", revision.model.clone()),
             ("prompt revision", revision.prompt.clone()),
             ("policy revision", revision.policy.clone()),
@@ -214,14 +225,8 @@ impl ResponseCache {
         let threshold = self.settings.threshold.or(store.threshold).unwrap_or(SIMILARITY).as_similarity();
         let calibration = calibration(&scene.mom);
         let least = calibration.cosine(threshold);
-        let (cache, eviction) = (Arc::clone(&scene.mom.answer_cache), store.eviction);
-        let mut looked = if cache.neighbours(&worded.partition) < MANY {
-            cache.alike(Question { worded, least, max_age_ms }, eviction)
-        } else {
-            let worded = worded.clone();
-            let work = move || cache.alike(Question { worded: &worded, least, max_age_ms }, eviction);
-            tokio::task::spawn_blocking(work).await.ok()?
-        };
+        let question = Question { worded, least, max_age_ms };
+        let mut looked = scene.mom.answer_cache.alike(question, store.eviction).await;
         let scaled = |similarity: f64| calibration.apply(similarity).clamp(0.0, 1.0);
         looked.refused.iter_mut().for_each(|refused| refused.similarity = scaled(refused.similarity));
         if let Some(found) = &mut looked.found {
@@ -253,20 +258,28 @@ impl ResponseCache {
         Some(Answer::Finished(Box::new(Reply { model: found.model, reply, usage: Usage::default() })))
     }
 
-    fn store(&mut self, reply: &ChatReply, seen: &mut Answered<'_>) {
+    async fn store(&mut self, reply: &ChatReply, seen: &mut Answered<'_>) {
         let Some(plan) = self.plan.take() else { return };
-        let unfit = if seen.given_by.is_some() {
-            Some("a plugin's answer")
-        } else if seen.degraded {
-            Some("degraded")
-        } else if plan.epoch != seen.scene.mom.answer_cache.epoch() {
-            Some("of an earlier epoch")
-        } else {
-            worth::unfit(reply)
-        };
-        if let Some(why) = unfit {
-            seen.notes.did(KIND, &json!({"stored": false, "because": why}));
-            return;
+        let kept = self.keep(plan, reply, seen).await;
+        seen.notes.did(
+            KIND,
+            &match kept {
+                Ok(id) => json!({"stored": true, "entry": id}),
+                Err(why) => json!({"stored": false, "because": why}),
+            },
+        );
+    }
+
+    /// The name of the answer, or why it is not kept.
+    async fn keep(&self, plan: Plan, reply: &ChatReply, seen: &Answered<'_>) -> Result<String, &'static str> {
+        if seen.given_by.is_some() {
+            return Err("a plugin's answer");
+        }
+        if seen.degraded {
+            return Err("degraded");
+        }
+        if let Some(why) = worth::unfit(reply) {
+            return Err(why);
         }
         let (scene, id) = (seen.scene, entry_id(&seen.scene.run));
         let new = NewAnswer {
@@ -277,15 +290,13 @@ impl ResponseCache {
             body: reply.to_bytes().into(),
             ttl_ms: millis(plan.ttl),
         };
-        let stored = scene.mom.answer_cache.put(new, &scene.mom.spec.global.response_cache);
-        seen.notes.did(
-            KIND,
-            &if stored {
-                json!({"stored": true, "entry": id})
-            } else {
-                json!({"stored": false, "because": "too large"})
-            },
-        );
+        let store = &scene.mom.spec.global.response_cache;
+        match scene.mom.answer_cache.put(new, plan.epoch, store).await {
+            Put::Stored => Ok(id),
+            Put::OfAnEarlierEpoch => Err("of an earlier epoch"),
+            Put::TooLarge => Err("too large"),
+            Put::Unanswered => Err(UNANSWERED),
+        }
     }
 }
 
@@ -311,7 +322,7 @@ impl AtWork for ResponseCache {
     }
 
     fn kept<'a>(&'a mut self, reply: &'a ChatReply, seen: &'a mut Answered<'_>) -> BoxFuture<'a, ()> {
-        async move { self.store(reply, seen) }.boxed()
+        self.store(reply, seen).boxed()
     }
 }
 

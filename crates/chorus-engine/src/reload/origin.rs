@@ -4,12 +4,12 @@
 
 use super::fault::Refusal;
 use crate::artifact::Artifact;
+use crate::publish::publish;
 use chorus_spec::{Diagnostic, dsl};
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tempfile::NamedTempFile;
 
 /// What a bundle under a binding is to the engine: documents to serve side by side.
 #[derive(Debug, Clone)]
@@ -148,7 +148,7 @@ impl Origin {
         };
         let path = fs::canonicalize(path).map_err(|fault| at(path, &fault))?;
         let permissions = fs::metadata(&path).map_err(|fault| at(&path, &fault))?.permissions();
-        publish(&path, text, Some(permissions)).map_err(|fault| at(&path, &fault))
+        publish(&path, text.as_bytes(), Some(permissions)).map_err(|fault| at(&path, &fault))
     }
 }
 
@@ -159,20 +159,6 @@ fn text_of(path: &Path) -> Result<String, Refusal> {
 /// Says which of two files a finding is of.
 fn in_file(found: Diagnostic, file: &str) -> Diagnostic {
     Diagnostic { message: format!("{file}: {}", found.message), ..found }
-}
-
-/// Writes a file whole: beside its place, flushed, then renamed into it.
-pub(super) fn publish(path: &Path, text: &str, permissions: Option<fs::Permissions>) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut fresh = NamedTempFile::new_in(folder)?;
-    fresh.write_all(text.as_bytes())?;
-    if let Some(permissions) = permissions {
-        fresh.as_file().set_permissions(permissions)?;
-    }
-    fresh.as_file().sync_all()?;
-    fresh.persist(path).map_err(|fault| fault.error)?;
-    // The rename itself is on disk only once its folder is.
-    File::open(folder)?.sync_all()
 }
 
 fn at(path: &Path, fault: &io::Error) -> io::Error {

@@ -6,9 +6,10 @@
 //! **Invariant:** promotion and its taking back are one store of a pointer each; whatever goes wrong, what is served goes on.
 
 use super::fault::Refusal;
-use super::origin::{Offer, publish};
+use super::origin::Offer;
 use super::state::{Attempt, Basis, Cause, State};
 use super::{Configuration, Ready};
+use crate::publish::publish;
 use crate::rollout::{Share, Stage, Trial};
 use chorus_spec::Digest;
 use serde::{Deserialize, Serialize};
@@ -298,7 +299,7 @@ impl Rollouts {
     /// Writes the state, then takes it for what is.
     fn set(&self, rollout: &Rollout) -> Result<(), Refusal> {
         let text = serde_json::to_string_pretty(rollout).map_err(|why| Refusal::Unready(why.to_string()))?;
-        publish(&self.file, &text, None).map_err(Refusal::Unwritable)?;
+        publish(&self.file, text.as_bytes(), None).map_err(Refusal::Unwritable)?;
         lock(&self.active).replace(rollout.clone());
         Ok(())
     }

@@ -5,8 +5,8 @@
 //! **Invariant:** at most [`KEPT_VERSIONS`] are kept, the latest; a number is never used twice.
 
 use super::fault::Refusal;
-use super::origin::publish;
 use crate::private_folder;
+use crate::publish::publish;
 use chorus_spec::Digest;
 use std::fs;
 use std::io;
@@ -63,7 +63,7 @@ impl Versions {
             return Ok(latest.version);
         }
         let version = latest.map_or(1, |latest| latest.version + 1);
-        publish(&self.folder.join(format!("{version:06}-{at_ms}-{cause}.yaml")), text, None)?;
+        publish(&self.folder.join(format!("{version:06}-{at_ms}-{cause}.yaml")), text.as_bytes(), None)?;
         for old in kept.iter().skip(KEPT_VERSIONS - 1) {
             fs::remove_file(
                 self.folder.join(format!("{:06}-{}-{}.yaml", old.version, old.at_ms, old.cause)),

@@ -37,11 +37,12 @@ impl Experience {
         *count += 1;
     }
 
-    /// The verdicts on these models, in a decision.
-    pub(crate) fn of<'a>(&self, decision: &str, models: impl Iterator<Item = &'a str>) -> Vec<Verdicts> {
+    /// The verdicts on these models, over some decisions together.
+    pub(crate) fn of<'a>(&self, decisions: &[&str], models: impl Iterator<Item = &'a str>) -> Vec<Verdicts> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        models
-            .map(|model| all.get(&(decision.to_owned(), model.to_owned())).copied().unwrap_or_default())
-            .collect()
+        let on = |decision: &str, model: &str| {
+            all.get(&(decision.to_owned(), model.to_owned())).copied().unwrap_or_default()
+        };
+        models.map(|model| decisions.iter().map(|it| on(it, model)).sum()).collect()
     }
 }

@@ -4,6 +4,7 @@
 //! It knows no request's life; that is `choosing`. **Invariant:** only live requests change what is kept (case D24).
 
 mod board;
+mod conversations;
 mod experience;
 mod fault;
 mod prepare;

@@ -4,13 +4,19 @@
 //! does not fit its decision keeps the configuration from being served (case D20).
 
 use super::board::Board;
+use super::conversations::Conversations;
 use super::experience::Experience;
 use super::fault::SelectorFault;
 use super::sessions::Sessions;
+use crate::env::Env;
+use crate::meters::Meters;
+use crate::states::StatesFault;
 use chorus_infer::TextEncoder;
 use chorus_select::{EncoderIdentity, Needs, Selector, Supply};
 use chorus_signals::{Calibration, Folders};
-use chorus_spec::{Algorithm, Decision, Model, ModelId, OnError, SelectorMethod, SelectorSettings, Spec};
+use chorus_spec::{
+    Algorithm, Decision, Model, ModelId, OnError, SelectorMethod, SelectorSettings, SessionStore, Spec,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -24,7 +30,7 @@ pub(crate) struct Selection {
     pub(crate) calibration: Calibration,
     pub(crate) board: Arc<Board>,
     pub(crate) experience: Arc<Experience>,
-    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) sessions: Conversations,
 }
 
 /// One decision's selector.
@@ -75,7 +81,21 @@ impl Selection {
         }
         let calibration = encoder.as_deref().map(Calibration::of).unwrap_or_default();
         let Shared { board, experience, sessions, gate } = shared;
+        let sessions = Conversations::here(sessions);
         Ok(Self { ready, encoder, gate, calibration, board, experience, sessions })
+    }
+
+    /// The same, whose conversations are shared where the configuration says so.
+    ///
+    /// # Errors
+    /// [`StatesFault`].
+    pub(crate) fn sharing(
+        self,
+        store: Option<&SessionStore>,
+        env: &Env,
+        meters: &Arc<Meters>,
+    ) -> Result<Self, StatesFault> {
+        Ok(Self { sessions: self.sessions.shared_in(store, env, meters)?, ..self })
     }
 
     pub(crate) fn of(&self, recipe: usize, decision: usize) -> Option<&Ready> {

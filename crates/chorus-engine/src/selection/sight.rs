@@ -28,4 +28,8 @@ pub(crate) struct SessionSight {
     pub(crate) state: Option<SessionState>,
     pub(crate) idle_ms: u64,
     pub(crate) tool_loop: bool,
+    /// How hard its turns have been, this one included, where that counts.
+    pub(crate) momentum: Option<f64>,
+    /// Whether this turn is easier than the conversation has been, so that it goes on as before.
+    pub(crate) carried: bool,
 }

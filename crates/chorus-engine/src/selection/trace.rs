@@ -30,6 +30,9 @@ pub struct Trace {
     /// What verdicts on past runs made of the selector's pick.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adaptation: Option<AdaptationVerdict>,
+    /// How hard the conversation's turns have been, in 0..=1, where that counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub momentum: Option<f64>,
     /// What became of the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionVerdict>,

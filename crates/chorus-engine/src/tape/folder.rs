@@ -5,11 +5,11 @@
 use super::{Tape, VERSION};
 use crate::guard::without_personal_data;
 use crate::private_folder;
+use crate::publish::publish;
 use serde_json::Value;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// Most tapes that are kept (`kept_tapes`).
 pub const KEPT_TAPES: usize = 1000;
@@ -62,9 +62,7 @@ impl Tapes {
             without_personal_data(&mut value);
             bytes = serde_json::to_vec(&value)?;
         }
-        let mut file = NamedTempFile::new_in(&self.folder)?;
-        file.write_all(&bytes)?;
-        file.persist(self.file(&run)).map_err(|fault| fault.error)?;
+        publish(&self.file(&run), &bytes, None)?;
         self.prune()
     }
 

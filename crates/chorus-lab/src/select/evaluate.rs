@@ -18,19 +18,21 @@ pub(super) fn learned(
     progress: &mut dyn FnMut(&str),
 ) -> Result<SelectorReport, LabFault> {
     let mut report = baselines(kind.as_str(), train, test);
-    report.unguarded = Some(reached(&served(kind, bytes, false)?, test).0);
-    report.reached = reached(&served(kind, bytes, true)?, test).0;
+    report.unguarded = Some(reached(&served(kind, bytes, false)?, test).mean());
+    report.reached = reached(&served(kind, bytes, true)?, test).mean();
     for task in train.task_names() {
         progress(&format!("without the task {task}"));
         let (own, others) = train.split(&task);
         let bytes = fitted(kind, &others, encoder)?;
-        let (guarded, strangers) = reached(&served(kind, &bytes, true)?, &own);
+        let guarded = reached(&served(kind, &bytes, true)?, &own);
+        let fixed = best(&others);
         report.left_out.push(LeftOut {
             questions: own.len(),
-            best_fixed: mean_of(&own, best(&others)),
-            unguarded: reached(&served(kind, &bytes, false)?, &own).0,
-            guarded,
-            strangers,
+            best_fixed: mean_of(&own, fixed),
+            unguarded: reached(&served(kind, &bytes, false)?, &own).mean(),
+            guarded: guarded.mean(),
+            error: guarded.error(&own, fixed),
+            strangers: guarded.strangers,
             task,
         });
     }
@@ -41,7 +43,7 @@ pub(super) fn learned(
 pub(super) fn rated(ratings: &Ratings, train: &Graded, test: &Graded) -> SelectorReport {
     let selector = Elo::new(chorus_spec::EloSettings::default(), ratings.clone());
     let mut report = baselines("elo", train, test);
-    report.reached = reached(&selector, test).0;
+    report.reached = reached(&selector, test).mean();
     report
 }
 
@@ -76,20 +78,43 @@ fn mean_of(set: &Graded, model: usize) -> f64 {
     sum / set.len().max(1) as f64
 }
 
-/// The mean score of whom the selector picks, and the share of requests that it called strangers.
-fn reached(selector: &dyn Selector, set: &Graded) -> (f64, f64) {
+/// What those reached whom a selector picked.
+struct Reached {
+    /// One a question.
+    grades: Vec<f64>,
+    /// Share of requests that it called strangers.
+    strangers: f64,
+}
+
+impl Reached {
+    fn mean(&self) -> f64 {
+        self.grades.iter().sum::<f64>() / self.grades.len().max(1) as f64
+    }
+
+    /// The standard error of the mean difference to one model.
+    fn error(&self, set: &Graded, fixed: usize) -> f64 {
+        let own = |row: &[f32]| row.get(fixed).copied().map_or(0.0, f64::from);
+        let differences: Vec<f64> =
+            self.grades.iter().zip(set.grades()).map(|(it, row)| it - own(row)).collect();
+        let count = differences.len().max(1) as f64;
+        let mean = differences.iter().sum::<f64>() / count;
+        let variance = differences.iter().map(|it| (it - mean) * (it - mean)).sum::<f64>() / count;
+        (variance / count).sqrt()
+    }
+}
+
+fn reached(selector: &dyn Selector, set: &Graded) -> Reached {
     let candidates: Vec<Candidate<'_>> =
         set.models.iter().map(|model| Candidate { model, ..Candidate::default() }).collect();
-    let (mut sum, mut strangers) = (0.0, 0.0);
+    let (mut all, mut strangers) = (Vec::with_capacity(set.len()), 0.0);
     for (row, grades) in set.rows().zip(set.grades()) {
         let ask = SelectionAsk { candidates: &candidates, query: Some(row), category: None, seed: 0 };
         let choice = selector.choose(&ask);
         let grade = choice.pick.and_then(|pick| grades.get(pick)).copied().unwrap_or(0.0);
-        sum += f64::from(grade);
+        all.push(f64::from(grade));
         strangers += f64::from(u8::from(choice.reason.contains("times as far")));
     }
-    let count = set.len().max(1) as f64;
-    (sum / count, strangers / count)
+    Reached { grades: all, strangers: strangers / set.len().max(1) as f64 }
 }
 
 #[cfg(test)]
@@ -103,11 +128,11 @@ mod tests {
         for kind in [Kind::Knn, Kind::Kmeans, Kind::Svm, Kind::Mlp] {
             let bytes = fitted(kind, &train, "sha256:test").unwrap();
             assert_eq!(bytes, fitted(kind, &train, "sha256:test").unwrap(), "{kind:?}: not the same bytes");
-            let (score, _) = reached(&served(kind, &bytes, false).unwrap(), &train);
+            let score = reached(&served(kind, &bytes, false).unwrap(), &train).mean();
             assert!(score > 0.95, "{kind:?} reaches {score}");
             let mut stranger = train.clone();
             stranger.vectors = [0.0, 1.0, 0.0, 0.0].repeat(train.len());
-            let (_, strangers) = reached(&served(kind, &bytes, true).unwrap(), &stranger);
+            let strangers = reached(&served(kind, &bytes, true).unwrap(), &stranger).strangers;
             assert!(strangers > 0.99, "{kind:?}: {strangers} are strangers");
         }
     }

@@ -13,7 +13,9 @@ const SHARPNESS: f64 = 1.0;
 /// Observations that the mean over all data is worth. Source: mom_science §3.1 (κ ≈ 10).
 const SHRINKAGE: f64 = 10.0;
 
-/// Standard errors by which another must beat the best fixed model: one side of 95%.
+/// Standard errors by which another must beat the best fixed model: one side of 95%. Sharing that doubt out among all eight
+/// others (2.5 standard errors) gives up most of the gain on known tasks, and loses as much on unknown ones: see
+/// docs/selectors/training.md.
 const CAUTION: f64 = 1.645;
 
 /// Nearest examples whose distance tells a stranger.

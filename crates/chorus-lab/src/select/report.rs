@@ -44,6 +44,8 @@ pub struct LeftOut {
     pub unguarded: f64,
     /// Mean score of whom it picks.
     pub guarded: f64,
+    /// Standard error of its difference to the best fixed model: what chance alone makes of so many questions.
+    pub error: f64,
     /// Share of questions that it called strangers.
     pub strangers: f64,
 }
@@ -80,19 +82,20 @@ impl fmt::Display for SelectorReport {
         }
         writeln!(
             f,
-            "\n| task left out of training | questions | best fixed | without guard | with guard | difference | strangers |\n\
-             |---|---|---|---|---|---|---|"
+            "\n| task left out of training | questions | best fixed | without guard | with guard | difference | standard error | strangers |\n\
+             |---|---|---|---|---|---|---|---|"
         )?;
         for it in &self.left_out {
             writeln!(
                 f,
-                "| {} | {} | {:.3} | {:.3} | {:.3} | {:+.3} | {:.0}% |",
+                "| {} | {} | {:.3} | {:.3} | {:.3} | {:+.3} | {:.3} | {:.0}% |",
                 it.task,
                 it.questions,
                 it.best_fixed,
                 it.unguarded,
                 it.guarded,
                 it.guarded - it.best_fixed,
+                it.error,
                 it.strangers * 100.0
             )?;
         }

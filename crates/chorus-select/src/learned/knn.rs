@@ -11,8 +11,9 @@ use chorus_spec::LearnedSettings;
 pub const DOC: SelectorDoc = SelectorDoc {
     kind: "knn",
     what: "Finds the `k` training requests nearest to this one and expects of each candidate what it reached there, \
-           weighed by similarity and drawn a little towards its mean over all. A request unlike 95% of what was learnt \
-           goes to the best fixed model, and so does one for which no other is better beyond doubt.",
+           weighed by similarity and drawn a little towards its mean over all. A request that lies farther off than 90% \
+           of what was learnt goes to the best fixed model, and so does one for which no other is better beyond doubt \
+           (one side of 95%).",
     when: "Graded answers of every candidate exist for some thousand requests like yours. On most traffic the gain over \
            the best fixed model is a few points; without such data it is a loss.",
     parameters: &[

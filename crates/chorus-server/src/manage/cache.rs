@@ -14,7 +14,8 @@ use axum::routing::{delete, get, post};
 use chorus_engine::answer_cache::{
     CACHE_AUDIT_ROWS, CACHE_BYTES, CACHE_ENTRY_BYTES, CACHE_LIST_ROWS, CacheFilter,
 };
-use chorus_engine::{CacheTrial, try_cache};
+use chorus_engine::{CacheTrial, Code, Fault, try_cache};
+use chorus_store::AnswersFault;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -94,7 +95,7 @@ async fn capabilities() -> Response {
     words::answer(Ok(json!({
         "modes": ["exact", "semantic", "exact_then_semantic"],
         "scopes": ["user", "team", "global"],
-        "backends": ["memory"],
+        "backends": ["memory", "redis", "valkey"],
         "eviction_policies": ["fifo", "lru"],
         "request_directives": ["no-cache", "no-store", "bypass", "max-age", "ttl"],
         "bounds": {
@@ -108,19 +109,30 @@ async fn capabilities() -> Response {
 
 async fn health(State(door): State<Door>) -> Response {
     let serving = door.engine.serving();
-    let enabled = serving.spec.global.response_cache.enabled;
+    let store = &serving.spec.global.response_cache;
     let semantic = serving.classifiers.encoder().is_some();
+    let status = if !store.enabled {
+        "off"
+    } else if serving.answer_cache.stats().await.is_err() {
+        "unreachable"
+    } else {
+        "ok"
+    };
     words::answer(Ok(json!({
-        "status": if enabled { "ok" } else { "off" },
-        "backend": "memory",
-        "semantic": enabled && semantic,
+        "status": status,
+        "backend": store.backend.as_str(),
+        "semantic": store.enabled && semantic,
     })))
 }
 
 async fn stats(State(door): State<Door>) -> Response {
     let serving = door.engine.serving();
     let store = &serving.spec.global.response_cache;
-    let mut body = serde_json::to_value(serving.answer_cache.stats()).unwrap_or_default();
+    let stats = match serving.answer_cache.stats().await {
+        Ok(stats) => stats,
+        Err(why) => return words::fault(&unreachable(why)),
+    };
+    let mut body = serde_json::to_value(stats).unwrap_or_default();
     if let Value::Object(fields) = &mut body {
         fields.insert("max_entries".to_owned(), json!(store.max_entries));
         fields.insert("max_bytes".to_owned(), json!(CACHE_BYTES));
@@ -129,22 +141,31 @@ async fn stats(State(door): State<Door>) -> Response {
     words::answer(Ok(body))
 }
 
+/// The server that keeps the answers does not say.
+fn unreachable(why: AnswersFault) -> Fault {
+    Fault::new(Code::StoreUnavailable, why.to_string())
+}
+
 async fn audit(State(door): State<Door>) -> Response {
     words::answer(Ok(json!({ "acts": door.engine.serving().answer_cache.journal() })))
 }
 
 async fn entries(State(door): State<Door>, query: Result<Query<CacheFilter>, QueryRejection>) -> Answered {
     let filter = words::queried(query)?;
-    Ok(words::answer(Ok(json!({ "entries": door.engine.serving().answer_cache.list(&filter) }))))
+    let listed = door.engine.serving().answer_cache.list(&filter).await;
+    Ok(words::answer(listed.map(|entries| json!({ "entries": entries })).map_err(unreachable)))
 }
 
 async fn evict(State(door): State<Door>, Path(id): Path<String>) -> Response {
     let filter = CacheFilter { id: Some(id.clone()), ..CacheFilter::default() };
-    if door.engine.serving().answer_cache.invalidate(&filter, false) == 0 {
-        let shown: String = id.chars().take(80).collect();
-        return reply::refusal(StatusCode::NOT_FOUND, "not_found", &format!("no answer `{shown}` is kept"));
+    match door.engine.serving().answer_cache.invalidate(&filter, false).await {
+        Ok(0) => {
+            let shown: String = id.chars().take(80).collect();
+            reply::refusal(StatusCode::NOT_FOUND, "not_found", &format!("no answer `{shown}` is kept"))
+        }
+        Ok(_) => words::answer(Ok(json!({ "id": id, "deleted": true }))),
+        Err(why) => words::fault(&unreachable(why)),
     }
-    words::answer(Ok(json!({ "id": id, "deleted": true })))
 }
 
 #[derive(Deserialize)]
@@ -169,10 +190,9 @@ async fn invalidate(State(door): State<Door>, body: Body) -> Answered {
         return Err(words::fault(&words::invalid(text)).into());
     }
     let dry_run = dry_run.unwrap_or(true);
-    let matched = door.engine.serving().answer_cache.invalidate(&filter, dry_run);
-    Ok(words::answer(Ok(
-        json!({ "dry_run": dry_run, "matched": matched, "removed": if dry_run { 0 } else { matched } }),
-    )))
+    let matched = door.engine.serving().answer_cache.invalidate(&filter, dry_run).await;
+    let told = |matched| json!({ "dry_run": dry_run, "matched": matched, "removed": if dry_run { 0 } else { matched } });
+    Ok(words::answer(matched.map(told).map_err(unreachable)))
 }
 
 #[derive(Deserialize)]
@@ -188,8 +208,11 @@ async fn flush(State(door): State<Door>, body: Body) -> Answered {
         return Err(words::fault(&words::invalid(text).at("confirm")).into());
     }
     let cache = &door.engine.serving().answer_cache;
-    let removed = cache.flush();
-    Ok(words::answer(Ok(json!({ "removed": removed, "epoch": cache.stats().epoch }))))
+    let flushed = async {
+        let removed = cache.flush().await?;
+        Ok(json!({ "removed": removed, "epoch": cache.stats().await?.epoch }))
+    };
+    Ok(words::answer(flushed.await.map_err(unreachable)))
 }
 
 #[derive(Deserialize)]

@@ -165,7 +165,8 @@ async fn runs(door: &Door, filter: RunFilter, page: Page) -> Result<Vec<RunRecor
 
 fn unreadable(fault: &StoreFault) -> Response {
     tracing::error!(%fault, "run records cannot be read");
-    words::fault(&Fault::new(Code::Internal, "run records cannot be read; see the log"))
+    let code = if matches!(fault, StoreFault::Database(_)) { Code::StoreUnavailable } else { Code::Internal };
+    words::fault(&Fault::new(code, "run records cannot be read; see the log"))
 }
 
 /// A run without a word of its conversation.

@@ -1,7 +1,8 @@
 //! `/api/v1/embeddings`, `/api/v1/similarity`, `/api/v1/similarity/batch`, `/api/v1/nli`: the encoder for its own sake.
 //!
 //! Similarity is the cosine of two unit vectors, in -1..=1, on the encoder's own scale. There is no model of entailment
-//! in this process, and a similarity is none, so `nli` says that it is not supported.
+//! in this process: `nli` answers by rules over words ([`chorus_engine::entail`]), which an encoder helps where one is loaded,
+//! and names that method in every answer.
 
 use super::endpoint::{Endpoint, Field, Route};
 use super::words::{self, Answered};
@@ -18,6 +19,9 @@ use std::time::Instant;
 /// The name that means whatever encoder is loaded.
 const AUTO: &str = "auto";
 
+/// How entailment is judged: no model was trained for it.
+const RULES: &str = "rules";
+
 const MODEL: Field = Field::new("model", "string", "`auto`, or the digest of the loaded encoder");
 
 const EMBEDDINGS: &[Field] = &[Field::needed("texts", "array", "1 to 100 texts"), MODEL];
@@ -29,8 +33,10 @@ const NEAREST: &[Field] = &[
     Field::new("top_k", "integer", "how many; all by default"),
     MODEL,
 ];
-const ENTAILMENT: &[Field] =
-    &[Field::needed("premise", "string", "one"), Field::needed("hypothesis", "string", "the other")];
+const ENTAILMENT: &[Field] = &[
+    Field::needed("premise", "string", "the text"),
+    Field::needed("hypothesis", "string", "what is said of it"),
+];
 
 /// What the encoder answers.
 pub(super) fn routes() -> Vec<Route> {
@@ -43,7 +49,10 @@ pub(super) fn routes() -> Vec<Route> {
         Route::new(models, get(embedding_models)),
         Route::new(ask("/api/v1/similarity", "the cosine of two texts", SIMILARITY), post(similarity)),
         Route::new(batch, post(nearest)),
-        Route::new(ask("/api/v1/nli", "not supported: 501", ENTAILMENT), post(entailment)),
+        Route::new(
+            ask("/api/v1/nli", "whether a statement follows from a text, by rules", ENTAILMENT),
+            post(entailment),
+        ),
     ]
 }
 
@@ -91,6 +100,25 @@ struct NearestAnswer {
     matches: Vec<Match>,
     total_candidates: usize,
     model_used: String,
+    processing_time_ms: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EntailmentRequest {
+    premise: String,
+    hypothesis: String,
+}
+
+#[derive(Debug, Serialize)]
+struct EntailmentAnswer {
+    /// `entailment`, `neutral` or `contradiction`.
+    label: &'static str,
+    confidence: f64,
+    reason: &'static str,
+    method: &'static str,
+    /// The encoder that helped; null for words alone.
+    model_used: Option<String>,
     processing_time_ms: u64,
 }
 
@@ -169,9 +197,19 @@ async fn nearest(State(door): State<Door>, body: Body) -> Answered {
     Ok(words::answer(answer.await))
 }
 
-async fn entailment() -> Response {
-    let text = "no model of entailment is in this process; a similarity is not one";
-    words::fault(&Fault::new(Code::NotSupported, text))
+async fn entailment(State(door): State<Door>, body: Body) -> Answered {
+    let started = Instant::now();
+    let asked: EntailmentRequest = words::read(&door, body).await?;
+    let mom = door.engine.serving();
+    let entailed = mom.classifiers.entailment(asked.premise, asked.hypothesis).await;
+    Ok(words::answer(entailed.map(|entailed| EntailmentAnswer {
+        label: entailed.judgement.verdict.as_str(),
+        confidence: entailed.judgement.strength,
+        reason: entailed.judgement.reason,
+        method: RULES,
+        model_used: entailed.encoder,
+        processing_time_ms: words::millis(started),
+    })))
 }
 
 /// The encoder's name, and one vector a text.

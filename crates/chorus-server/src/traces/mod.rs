@@ -8,13 +8,14 @@
 mod context;
 mod otlp;
 
-pub(crate) use context::Parent;
-
+use chorus_engine::trace_context::is_sampled;
+use chorus_engine::{TraceParent, Tracing};
 use chorus_spec::TraceExport;
 use chorus_store::{Page, Receipt, RunFilter, RunId, RunRecord, RunStore, StoreFault};
 use chorus_upstream::{ClientOptions, TlsFault, Upstream};
 use context::Parents;
 use futures_util::future::BoxFuture;
+use http::HeaderMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -35,6 +36,7 @@ pub struct Traces {
     queue: mpsc::Sender<RunRecord>,
     parents: Arc<Parents>,
     dropped: Arc<AtomicU64>,
+    rate: f64,
 }
 
 impl Traces {
@@ -50,9 +52,10 @@ impl Traces {
         let client = Upstream::new(&ClientOptions::default())?;
         let (queue, runs) = mpsc::channel(QUEUE);
         let (parents, dropped) = (Arc::<Parents>::default(), Arc::<AtomicU64>::default());
+        let rate = export.rate;
         let sender = Sender { client, export, parents: Arc::clone(&parents), dropped: Arc::clone(&dropped) };
         tokio::spawn(sender.send_all(runs, gather));
-        Ok(Self { queue, parents, dropped })
+        Ok(Self { queue, parents, dropped, rate })
     }
 
     /// A store that hands what it keeps on to these traces.
@@ -61,8 +64,13 @@ impl Traces {
         Arc::new(TracedStore { records, traces: self.clone() })
     }
 
+    /// How a request with these headers is traced.
+    pub(crate) fn of(&self, headers: &HeaderMap) -> Tracing {
+        Tracing { parent: parent(headers), rate: self.rate }
+    }
+
     /// Says whose trace a run is a part of.
-    pub(crate) fn join(&self, run: &str, parent: Parent) {
+    pub(crate) fn join(&self, run: &str, parent: TraceParent) {
         self.parents.join(run, parent);
     }
 
@@ -71,6 +79,11 @@ impl Traces {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
+}
+
+/// The span that a request comes from, where it says.
+pub(crate) fn parent(headers: &HeaderMap) -> Option<TraceParent> {
+    headers.get("traceparent").and_then(|value| TraceParent::read(value.to_str().ok()?))
 }
 
 /// The task.
@@ -102,7 +115,7 @@ impl Sender {
     async fn send(&self, batch: &[RunRecord]) {
         let sampled = batch.iter().filter_map(|run| {
             let parent = self.parents.take(run.id.as_str());
-            otlp::is_sampled(run, parent.as_ref(), self.export.rate).then_some((run, parent))
+            is_sampled(run.id.as_str(), parent.as_ref(), self.export.rate).then_some((run, parent))
         });
         let spans: Vec<otlp::Span> =
             sampled.flat_map(|(run, parent)| otlp::spans(run, parent.as_ref())).collect();
@@ -206,7 +219,7 @@ mod tests {
         let traces = Traces::gathering(export(endpoint), Duration::from_millis(5)).unwrap();
         let records = traces.over(Arc::new(SqliteRunStore::in_memory().unwrap()));
         let run = run();
-        let parent = Parent::read("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").unwrap();
+        let parent = TraceParent::read("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").unwrap();
         traces.join(run.id.as_str(), parent);
         records.append(run.clone()).await.unwrap();
         assert!(records.get(&run.id).await.unwrap().is_some(), "the record is kept as ever");
@@ -233,6 +246,15 @@ mod tests {
         let attributes = call["attributes"].as_array().unwrap();
         let error = attributes.iter().find(|it| it["key"] == "error.type").unwrap();
         assert_eq!(error["value"]["stringValue"], "timeout");
+    }
+
+    #[tokio::test]
+    async fn i09_traces_beyond_the_queue_are_dropped_and_counted() {
+        let closed = ScriptedUpstream::start().await.unwrap().address();
+        let traces = Traces::gathering(export(format!("http://{closed}")), Duration::from_secs(60)).unwrap();
+        // Nothing of this runtime runs between these: the queue alone takes what it can.
+        (0..QUEUE + 10).for_each(|_| traces.take(&run()));
+        assert_eq!(traces.dropped.load(Ordering::Relaxed), 10);
     }
 
     #[tokio::test]

@@ -7,12 +7,12 @@
 //! a call. Signals' spans are as long as was measured; they stand one after another, because a record does not say which of
 //! them ran at once.
 
-use super::context::Parent;
+use chorus_engine::TraceParent;
+use chorus_engine::trace_context::{call_span_id, span_id, trace_id};
 use chorus_spec::TraceExport;
 use chorus_store::{CallRecord, CallStatus, RunRecord, RunStatus};
 use serde::Serialize;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 const INTERNAL: u8 = 1;
 const SERVER: u8 = 2;
@@ -36,24 +36,14 @@ pub(super) struct Span {
     status: Value,
 }
 
-/// Whether a run is traced: as its client's trace is, else by its own name, which is random where it matters.
-pub(super) fn is_sampled(run: &RunRecord, parent: Option<&Parent>, rate: f64) -> bool {
-    if let Some(parent) = parent {
-        return parent.sampled;
-    }
-    let id = run.id.as_str();
-    let low = id.get(id.len().saturating_sub(8)..).and_then(|digits| u32::from_str_radix(digits, 16).ok());
-    low.is_some_and(|low| f64::from(low) < rate * f64::from(u32::MAX)) || rate >= 1.0
-}
-
 /// All spans of a run.
-pub(super) fn spans(run: &RunRecord, parent: Option<&Parent>) -> Vec<Span> {
-    let own = run.id.as_str().trim_start_matches("run_").to_owned();
-    let trace = parent.map_or(own, |parent| parent.trace.clone());
+pub(super) fn spans(run: &RunRecord, parent: Option<&TraceParent>) -> Vec<Span> {
+    let id = run.id.as_str();
+    let trace = trace_id(id, parent);
     let at = |us: u64| Nanos(run.started_at_ms * 1_000_000 + us * 1_000);
-    let part = |place: &str, below: &str, name: String, kind: u8, from: Nanos, to: Nanos| Span {
+    let part = |span_id: String, below: &str, name: String, kind: u8, from: Nanos, to: Nanos| Span {
         trace_id: trace.clone(),
-        span_id: span_id(run, place),
+        span_id,
         parent_span_id: below.to_owned(),
         name,
         kind,
@@ -62,42 +52,48 @@ pub(super) fn spans(run: &RunRecord, parent: Option<&Parent>) -> Vec<Span> {
         attributes: Vec::new(),
         status: json!({}),
     };
-    let (root_id, decision_id) = (span_id(run, "run"), span_id(run, "decide"));
+    let (root_id, decision_id) = (span_id(id, "run"), span_id(id, "decide"));
     let above = parent.map(|parent| parent.span.clone()).unwrap_or_default();
     let end = at(run.duration_ms * 1_000);
-    let mut root = part("run", &above, format!("chat {}", run.requested_model), SERVER, at(0), end);
+    let name = |model: &str| format!("{} {model}", operation(run));
+    let mut root = part(root_id.clone(), &above, name(&run.requested_model), SERVER, at(0), end);
     (root.attributes, root.status) =
         (run_attributes(run), status(run.error_code.as_deref(), run.status == RunStatus::Ok));
     let all_us: u64 = run.signals_us.values().sum();
-    let mut decision = part("decide", &root_id, "decide".to_owned(), INTERNAL, at(0), at(all_us));
+    let mut decision = part(decision_id.clone(), &root_id, "decide".to_owned(), INTERNAL, at(0), at(all_us));
     decision.attributes = decision_attributes(run);
     let mut spans = vec![root, decision];
     let mut from_us = 0;
     for (family, us) in &run.signals_us {
         let name = format!("signal {family}");
-        spans.push(part(&name, &decision_id, name.clone(), INTERNAL, at(from_us), at(from_us + us)));
+        spans.push(part(
+            span_id(id, &name),
+            &decision_id,
+            name.clone(),
+            INTERNAL,
+            at(from_us),
+            at(from_us + us),
+        ));
         from_us += us;
     }
     for (number, call) in run.calls.iter().enumerate() {
         let (from, to) = (call.began_ms * 1_000, (call.began_ms + call.latency_ms) * 1_000);
-        let name = format!("chat {}", call.model);
-        let mut span = part(&format!("call {number}"), &root_id, name, CLIENT, at(from), at(to));
-        span.attributes = call_attributes(call);
+        let mut span = part(call_span_id(id, number), &root_id, name(&call.model), CLIENT, at(from), at(to));
+        span.attributes = call_attributes(call, operation(run));
         span.status = status(call.error.as_deref(), call.status == CallStatus::Ok);
         spans.push(span);
     }
     spans
 }
 
+/// What is asked of models. Source: OpenTelemetry's conventions for generative AI, `gen_ai.operation.name`.
+fn operation(run: &RunRecord) -> &'static str {
+    if run.path.as_deref() == Some("embeddings") { "embeddings" } else { "chat" }
+}
+
 /// Nanoseconds since 1970.
 #[derive(Clone, Copy)]
 struct Nanos(u64);
-
-/// The same run has the same spans, wherever they are made.
-fn span_id(run: &RunRecord, place: &str) -> String {
-    let digest = Sha256::new().chain_update(run.id.as_str()).chain_update(place).finalize();
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
-}
 
 fn status(error: Option<&str>, is_ok: bool) -> Value {
     match error {
@@ -109,7 +105,7 @@ fn status(error: Option<&str>, is_ok: bool) -> Value {
 
 fn run_attributes(run: &RunRecord) -> Vec<Value> {
     let mut all = vec![
-        text("gen_ai.operation.name", "chat"),
+        text("gen_ai.operation.name", operation(run)),
         text("gen_ai.provider.name", "chorus"),
         text("gen_ai.request.model", &run.requested_model),
         number("gen_ai.usage.input_tokens", run.usage.prompt_tokens),
@@ -132,9 +128,9 @@ fn decision_attributes(run: &RunRecord) -> Vec<Value> {
     named.into_iter().filter_map(|(key, value)| Some(text(key, value.as_ref()?))).collect()
 }
 
-fn call_attributes(call: &CallRecord) -> Vec<Value> {
+fn call_attributes(call: &CallRecord, operation: &str) -> Vec<Value> {
     let mut all = vec![
-        text("gen_ai.operation.name", "chat"),
+        text("gen_ai.operation.name", operation),
         // A record names the backend and not whose product it is.
         text("gen_ai.provider.name", call.backend.as_deref().unwrap_or("unknown")),
         text("gen_ai.request.model", &call.model),
@@ -174,17 +170,6 @@ pub(super) fn message(export: &TraceExport, spans: &[Span]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_share_of_runs_is_traced_and_a_client_s_own_choice_is_kept() {
-        let runs: Vec<RunRecord> = (0..2000).map(|_| RunRecord::default()).collect();
-        let sampled = |rate| runs.iter().filter(|run| is_sampled(run, None, rate)).count();
-        assert_eq!((sampled(0.0), sampled(1.0)), (0, 2000));
-        assert!((350..650).contains(&sampled(0.25)), "{}", sampled(0.25));
-        let parent = |sampled| Parent { trace: String::new(), span: String::new(), sampled };
-        let run = RunRecord::default();
-        assert!(is_sampled(&run, Some(&parent(true)), 0.0) && !is_sampled(&run, Some(&parent(false)), 1.0));
-    }
 
     #[test]
     fn no_text_of_a_request_is_in_a_span() {

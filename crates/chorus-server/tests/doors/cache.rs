@@ -3,13 +3,13 @@
 use crate::fusion::judge_or_writer;
 use crate::support::{Answer, House, Setup, ask, user};
 use chorus_infer::{EncodeFault, TextEncoder};
-use chorus_store::KeyStore;
+use chorus_store::SqliteKeys;
 use chorus_testkit::{ChatAnswer, Gate, Script, Step};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// One route with a cache for every mode, chosen by a word.
-const CACHED: &str = r#"
+pub(crate) const CACHED: &str = r#"
 version: v0.3
 providers:
   defaults: { default_model: m }
@@ -51,7 +51,7 @@ routing:
 "#;
 
 /// Texts are as alike as the words that they share.
-struct Words;
+pub(crate) struct Words;
 
 impl TextEncoder for Words {
     fn digest(&self) -> &str {
@@ -91,16 +91,16 @@ async fn house() -> House {
     Setup { encoder: Some(Arc::new(Words)), ..Setup::of(CACHED) }.open().await
 }
 
-fn is_hit(answer: &Answer) -> bool {
+pub(crate) fn is_hit(answer: &Answer) -> bool {
     answer.header("x-vsr-cache-hit") == Some("true")
 }
 
-fn auto(text: &str) -> Value {
+pub(crate) fn auto(text: &str) -> Value {
     ask("vllm-sr/auto", text)
 }
 
 /// A request for the exact cache whose answer would repeat itself.
-fn repeating(text: &str, fields: &Value) -> Value {
+pub(crate) fn repeating(text: &str, fields: &Value) -> Value {
     let mut body = auto(&format!("exactly: {text}"));
     body["temperature"] = json!(0);
     for (key, value) in fields.as_object().unwrap() {
@@ -120,7 +120,7 @@ fn bare(body: &Value) -> Value {
 
 #[tokio::test]
 async fn f01_nobody_is_given_another_users_answer() {
-    let keys = KeyStore::in_memory().unwrap();
+    let keys = SqliteKeys::in_memory().unwrap();
     let mut setup = Setup { encoder: Some(Arc::new(Words)), ..Setup::of(CACHED) };
     setup.keys = Some((keys.clone(), false));
     let house = setup.open().await;
@@ -383,7 +383,7 @@ fn holds(bytes: &[u8], secret: &str) -> bool {
 
 #[tokio::test]
 async fn no_byte_of_one_tenant_reaches_the_others_upstream_or_client() {
-    let keys = KeyStore::in_memory().unwrap();
+    let keys = SqliteKeys::in_memory().unwrap();
     let mut setup = Setup { encoder: Some(Arc::new(Words)), ..Setup::of(CACHED) };
     setup.keys = Some((keys.clone(), true));
     let house = setup.open().await;

@@ -1,7 +1,7 @@
 //! Who asks: API keys, limits on callers, roles of the management plane, and what is counted of it all.
 
 use crate::support::{HOUSE, Setup, ask};
-use chorus_store::KeyStore;
+use chorus_store::SqliteKeys;
 use chorus_testkit::{ChatAnswer, Script};
 use serde_json::json;
 
@@ -37,8 +37,8 @@ global:
         roles: { viewer: [metrics.read] }
 "#;
 
-fn keyed(file: &str, required: bool) -> (Setup, KeyStore) {
-    let keys = KeyStore::in_memory().unwrap();
+fn keyed(file: &str, required: bool) -> (Setup, SqliteKeys) {
+    let keys = SqliteKeys::in_memory().unwrap();
     let mut setup = Setup::of(file);
     setup.keys = Some((keys.clone(), required));
     (setup, keys)

@@ -2,6 +2,8 @@
 
 use crate::support::{HOUSE, House, Setup};
 use chorus_infer::{EncodeFault, TextEncoder};
+use chorus_store::RunStatus;
+use chorus_testkit::{Script, Step};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -81,6 +83,80 @@ async fn b12_what_the_encoder_cannot_do_is_refused() {
     let bare = House::open(HOUSE).await;
     let answer = bare.post(DOOR, r#"{"model":"chorus/encoder","input":"a"}"#).await;
     assert_eq!((answer.status, answer.error().0.as_str()), (503, "not_loaded"));
+}
+
+/// A model that gives vectors behind a backend, one that does not, and a limit on callers.
+const VECTORS: &str = r#"
+version: v0.3
+providers:
+  defaults: { default_model: small }
+  models:
+    - { name: small, backend_refs: [{ name: main, base_url: "${UP}" }] }
+    - name: embedder
+      provider_model_id: org/embedder-3
+      pricing: { currency: USD, prompt_per_1m: 2.0, completion_per_1m: 8.0 }
+      reliability: { retry_count: 1, retry_on: 5xx, fallback: [small] }
+      backend_refs: [{ name: main, base_url: "${UP}" }]
+routing:
+  modelCards: [{ name: small }, { name: embedder, capabilities: [embeddings] }]
+global:
+  services:
+    ratelimit:
+      providers: [{ type: local-limiter, rules: [{ name: three, match: { model: embedder }, requests_per_unit: 3, unit: day }] }]
+"#;
+
+fn vectors(written: &str) -> Script {
+    let body = format!(
+        r#"{{"object":"list","data":[{{"object":"embedding","index":0,"embedding":{written}}}],"model":"org/embedder-3","usage":{{"prompt_tokens":5,"total_tokens":5}},"own":1.50}}"#
+    );
+    Script::body(200, "application/json", [Step::write(body)])
+}
+
+#[tokio::test]
+async fn a_model_behind_a_backend_gives_its_vectors_with_record_and_cost() {
+    let house = House::open(VECTORS).await;
+    house.up.on_each("org/embedder-3", [vectors("[0.50,-1.0]"), vectors("[0.5,-1.0]")]);
+    let body = r#"{"model":"embedder","input":"a boat","dimensions":2,"later":[1]}"#;
+    let answer = house.post(DOOR, body).await;
+    assert_eq!(answer.status, 200);
+    let text = String::from_utf8(answer.body.to_vec()).unwrap();
+    assert!(
+        text.contains("[0.50,-1.0]") && text.contains(r#""own":1.50"#),
+        "as the backend wrote it: {text}"
+    );
+    assert_eq!(answer.json()["model"], "embedder");
+    let sent = house.up.requests_for("org/embedder-3");
+    assert!(sent[0].path.ends_with("/embeddings"), "{}", sent[0].path);
+    assert_eq!(
+        sent[0].json(),
+        json!({"model": "org/embedder-3", "input": "a boat", "dimensions": 2, "later": [1]})
+    );
+    let record = house.record(answer.header("x-vsr-replay-id")).await;
+    assert_eq!((record.path.as_deref(), record.status), (Some("embeddings"), RunStatus::Ok));
+    assert_eq!((record.usage.total_tokens, record.cost_micro_usd), (5, 10));
+    assert_eq!((record.calls[0].role.as_str(), record.calls[0].model.as_str()), ("vectors", "embedder"));
+    let body = r#"{"model":"embedder","input":[[7,8]],"encoding_format":"base64"}"#;
+    let told = house.post(DOOR, body).await.json();
+    assert_eq!(told["data"][0]["embedding"], "AAAAPwAAgL8=", "in the way that was asked for");
+}
+
+#[tokio::test]
+async fn vectors_that_cannot_be_had_are_told_in_the_shape_of_errors_and_recorded() {
+    let house = House::open(VECTORS).await;
+    let broken = || Script::error(500, "no");
+    house.up.on_each("org/embedder-3", [broken(), broken(), vectors("[0.5]"), vectors("[0.5]")]);
+    let ask = json!({"model": "embedder", "input": "a", "dimensions": 2}).to_string();
+    let answer = house.post(DOOR, ask.clone()).await;
+    assert_eq!((answer.status, answer.error().0.as_str()), (502, "upstream_failed"));
+    let record = house.record(answer.header("x-vsr-replay-id")).await;
+    assert_eq!((record.calls.len(), record.status), (2, RunStatus::Failed));
+    assert!(house.up.requests_for("small").is_empty(), "no other model's vectors");
+    let answer = house.post(DOOR, ask.clone()).await;
+    assert_eq!((answer.status, answer.error().0.as_str()), (502, "upstream_failed"), "of another length");
+    assert_eq!(house.post(DOOR, json!({"model": "embedder", "input": []}).to_string()).await.status, 400);
+    assert_eq!(house.post(DOOR, json!({"model": "small", "input": "a"}).to_string()).await.status, 400);
+    house.post(DOOR, ask.clone()).await;
+    assert_eq!(house.post(DOOR, ask).await.status, 429, "limits on callers count here too");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use crate::fusion::seat;
 use crate::support::{HOUSE, House, Setup, ask};
-use chorus_store::{KeyStore, RunStatus};
+use chorus_store::{RunStatus, SqliteKeys};
 use chorus_testkit::Script;
 use envoy_types::pb::envoy::config::core::v3::{HeaderMap, HeaderValue};
 use envoy_types::pb::envoy::extensions::filters::http::ext_proc::v3::processing_mode::BodySendMode;
@@ -199,7 +199,7 @@ async fn what_is_refused_is_refused_in_the_words_of_the_data_plane() {
 
 #[tokio::test]
 async fn where_keys_are_required_nothing_goes_on_without_one() {
-    let keys = KeyStore::in_memory().unwrap();
+    let keys = SqliteKeys::in_memory().unwrap();
     let mut setup = Setup::of(HOUSE);
     setup.keys = Some((keys.clone(), true));
     let house = setup.open().await;

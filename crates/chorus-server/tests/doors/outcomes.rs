@@ -132,3 +132,74 @@ async fn what_cannot_be_a_verdict_is_refused() {
     }
     assert_eq!(tell(&house, Some("k3"), &verdict(&first, "splendid")).await.status, 400);
 }
+
+/// A route of its own candidate, others of its tier and of none, and one that guards.
+fn routes(set: &str, own: &str) -> String {
+    let model = |name: &str, quality: f64| {
+        (
+            format!("    - {{ name: {name}, backend_refs: [{{ base_url: \"${{UP}}\" }}] }}\n"),
+            format!("{{ name: {name}, quality_score: {quality} }}"),
+        )
+    };
+    let (providers, cards): (Vec<String>, Vec<String>) =
+        [model("a", 0.3), model("b", 0.6), model("c", 0.9), model("tiny", 0.9)].into_iter().unzip();
+    format!(
+        r#"
+version: v0.3
+global: {{ router: {{ learning: {{ enabled: true, adaptation: {{ enabled: true, candidate_set: {set} }} }} }} }}
+providers:
+  models:
+{}
+routing:
+  modelCards: [{}, ]
+  signals:
+    keywords: [{{ name: never, keywords: [zzz] }}, {{ name: pay, keywords: [salary] }}]
+    role_bindings: [{{ name: staff, role: staff, subjects: [{{ kind: User, name: ada }}] }}]
+  decisions:
+    - {{ name: plain, tier: 2, rules: {{ operator: AND, conditions: [] }}, modelRefs: [{{ model: a }}]{own} }}
+    - {{ name: like-it, tier: 2, rules: {{ type: keyword, name: never }}, modelRefs: [{{ model: a }}, {{ model: b }}, {{ model: tiny }}] }}
+    - {{ name: other, tier: 3, rules: {{ type: keyword, name: never }}, modelRefs: [{{ model: c }}] }}
+    - name: guarded
+      tier: 1
+      rules: {{ operator: AND, conditions: [{{ type: keyword, name: pay }}, {{ operator: NOT, conditions: [{{ type: authz, name: staff }}] }}] }}
+      modelRefs: [{{ model: a }}]
+"#,
+        providers.concat(),
+        cards.join(", ").replace("name: tiny,", "name: tiny, context_window_size: 20,"),
+    )
+}
+
+/// Who answers after two verdicts that the first candidate is too weak.
+async fn after_two_verdicts(set: &str, own: &str, text: &str) -> (Answer, House) {
+    let house = House::open(&routes(set, own)).await;
+    ["a", "b", "c", "tiny"].iter().for_each(|model| house.up.on(model, Script::reply(model)));
+    let mut runs = Vec::new();
+    for _ in 0..2 {
+        let first = house.chat(&ask("vllm-sr/auto", text)).await;
+        assert_eq!(first.text(), "a", "nobody has judged anything yet");
+        runs.push(house.record(first.header("x-vsr-replay-id")).await.id.to_string());
+    }
+    for (key, run) in ["k1", "k2"].into_iter().zip(&runs) {
+        assert_eq!(tell(&house, Some(key), &verdict(run, "underpowered")).await.status, 200);
+    }
+    (house.chat(&ask("vllm-sr/auto", text)).await, house)
+}
+
+#[tokio::test]
+async fn candidates_come_from_as_far_as_the_file_says_and_pass_the_same_constraints() {
+    let long = "please tell me, in as many words as you like, what is worth knowing of the subject, and why it is, and \
+                for whom, and since when, and what became of all those who said otherwise";
+    for (set, own, expected) in [
+        ("decision", "", "a"),
+        ("tier", "", "b"),
+        ("global", "", "c"),
+        ("global", ", adaptations: { adaptation: { candidate_set: decision } }", "a"),
+        ("decision", ", adaptations: { adaptation: { candidate_set: global } }", "c"),
+        ("global", ", adaptations: { adaptation: { mode: observe } }", "a"),
+    ] {
+        let (answer, house) = after_two_verdicts(set, own, long).await;
+        assert_eq!(answer.text(), expected, "{set} {own}");
+        let record = house.record(answer.header("x-vsr-replay-id")).await;
+        assert_eq!(record.decision.as_deref(), Some("plain"), "the route stays what it was");
+    }
+}

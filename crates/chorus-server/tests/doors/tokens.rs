@@ -3,7 +3,7 @@
 use crate::support::{House, Setup, ask};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chorus_store::KeyStore;
+use chorus_store::SqliteKeys;
 use chorus_testkit::{Received, Script, ScriptedUpstream};
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
@@ -85,7 +85,7 @@ impl Issuer {
 
     async fn house(&self, required: bool) -> House {
         let mut setup = Setup::of(&FILE.replace("ISSUER", &self.url));
-        setup.keys = Some((KeyStore::in_memory().unwrap(), required));
+        setup.keys = Some((SqliteKeys::in_memory().unwrap(), required));
         setup.open().await
     }
 }

@@ -132,8 +132,29 @@ async fn without_an_encoder_nothing_is_made_up() {
         let answer = house.post(&format!("/api/v1/classify/{path}"), &json!({"text": "x"})).await;
         assert!(matches!(answer.status, 501 | 503), "{path}: {:?}", answer.body);
     }
-    let pair = json!({"premise": "x", "hypothesis": "y"});
-    assert_eq!(house.post("/api/v1/nli", &pair).await.refused(), (501, "not_supported".to_owned()));
+}
+
+#[tokio::test]
+async fn entailment_is_judged_by_rules_and_says_so() {
+    let house = House::open(&policy("gen-1")).await;
+    let premise = "The bridge was opened in 1932. It may be closed on Sunday.";
+    for (hypothesis, label, reason) in [
+        ("The bridge was opened in 1932.", "entailment", "the text says so"),
+        ("The bridge was opened in 1950.", "contradiction", "another number"),
+        ("The bridge is closed on Sunday.", "neutral", "the text only supposes it"),
+        ("Penguins eat fish.", "neutral", "it says more than the text"),
+        ("", "neutral", "nothing stated"),
+    ] {
+        let pair = json!({"premise": premise, "hypothesis": hypothesis});
+        let said = house.post("/api/v1/nli", &pair).await.json();
+        assert_eq!((&said["label"], &said["reason"]), (&json!(label), &json!(reason)), "{hypothesis}");
+        assert_eq!((&said["method"], &said["model_used"]), (&json!("rules"), &json!(null)));
+        assert!((0.0..=1.0).contains(&said["confidence"].as_f64().unwrap()), "{said}");
+    }
+    let long = json!({"premise": "x".repeat(16 * 1024 + 1), "hypothesis": "y"});
+    assert_eq!(house.post("/api/v1/nli", &long).await.refused(), (400, "invalid_request".to_owned()));
+    let other = json!({"premise": "x", "hypothesis": "y", "model": "bart"});
+    assert_eq!(house.post("/api/v1/nli", &other).await.refused(), (400, "invalid_request".to_owned()));
 }
 
 #[tokio::test]

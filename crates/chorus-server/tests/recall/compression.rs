@@ -1,6 +1,6 @@
 //! Requests that are shortened, and originals that a model asks for.
 
-use crate::house::{by, did, open, sent};
+use crate::house::{by, did, open, operated, sent};
 use crate::support::House;
 use chorus_testkit::{ChatAnswer, Script};
 use serde_json::{Value, json};
@@ -154,4 +154,74 @@ async fn what_cannot_be_shortened_is_sent_or_refused() {
     let answer = post(&house, &agent(&numbers)).await;
     assert_eq!(answer.error().0, "context_length_exceeded");
     assert!(house.up.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_preview_is_what_the_route_sends_and_calls_nobody() {
+    let house = open(&plugin(SHORT), "").await;
+    let body = agent(&log());
+    let path = "/api/v1/context-compression/preview";
+    let preview = operated(&house, "POST", path, &json!({"request": body})).await;
+    assert_eq!(preview.status, 200, "{:?}", preview.body);
+    assert!(house.up.requests_for("m").is_empty(), "nobody is called");
+    post(&house, &body).await;
+    let (preview, sent) = (preview.json(), sent(&house));
+    assert_eq!(preview["messages"], sent["messages"]);
+    assert_eq!((&preview["decision"], &preview["shortened"]), (&json!("route"), &json!(true)));
+    let stats = operated(&house, "GET", "/api/v1/context-compression/stats", &Value::Null).await.json();
+    assert_eq!(
+        (&stats["shortened"], stats["tokens_saved"].as_u64()),
+        (&json!(1), saved(&preview)),
+        "{stats}"
+    );
+    let metrics = operated(&house, "GET", "/metrics", &Value::Null).await;
+    let text = String::from_utf8_lossy(&metrics.body).into_owned();
+    let line = "chorus_plugin_outcomes_total{plugin=\"context_compression\",outcome=\"shortened\"} 1";
+    assert!(text.contains(line), "{text}");
+    for (body, param) in [
+        (json!({"request": body, "decision": "another"}), "decision"),
+        (json!({"request": {"model": "m"}}), "request"),
+    ] {
+        let refused = operated(&house, "POST", path, &body).await;
+        assert_eq!((refused.status, &refused.json()["error"]["param"]), (400, &json!(param)));
+    }
+}
+
+fn saved(preview: &Value) -> Option<u64> {
+    Some(preview["tokens_before"].as_u64()? - preview["tokens_after"].as_u64()?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn originals_that_wait_are_counted_and_can_be_forgotten() {
+    let house = open(&plugin(RECOVERABLE), "").await;
+    let path = "/api/v1/context-compression/recovery/invalidate";
+    let (at_work, looked) = (std::sync::Arc::new(std::sync::Mutex::new(None)), house.bound.management);
+    let seen = std::sync::Arc::clone(&at_work);
+    house.up.on_with("m", move |_| {
+        // While the model is asked, the original waits.
+        let answer = std::thread::spawn(move || health(looked)).join().unwrap();
+        *seen.lock().unwrap() = Some(answer);
+        Script::reply("done")
+    });
+    post(&house, &agent(&log())).await;
+    let waiting = at_work.lock().unwrap().take().unwrap();
+    assert!(waiting.contains("\"originals\":1") && waiting.contains("\"routes\":1"), "{waiting}");
+    let after = operated(&house, "GET", "/api/v1/context-compression/health", &Value::Null).await.json();
+    assert_eq!(after["originals"], 0, "the run has ended");
+    let forgot = operated(&house, "POST", path, &json!({"all": true})).await;
+    assert_eq!((forgot.status, &forgot.json()["removed"]), (200, &json!(0)));
+    for body in [json!({}), json!({"all": true, "run": "run_1"}), json!({"everything": true})] {
+        assert_eq!(operated(&house, "POST", path, &body).await.status, 400, "{body}");
+    }
+}
+
+/// The plugin's health, asked on a socket of its own.
+fn health(at: std::net::SocketAddr) -> String {
+    use std::io::{Read, Write};
+    let mut socket = std::net::TcpStream::connect(at).unwrap();
+    let ask = "GET /api/v1/context-compression/health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    socket.write_all(ask.as_bytes()).unwrap();
+    let mut text = String::new();
+    socket.read_to_string(&mut text).unwrap();
+    text
 }

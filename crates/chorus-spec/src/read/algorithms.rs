@@ -47,7 +47,7 @@ pub(super) fn read(
     asker: Asker<'_>,
 ) -> Algorithm {
     let Some(at) = decision.get("algorithm") else {
-        return Algorithm::Static;
+        return unnamed(decision, refs, answerers, asker);
     };
     let Some(written) = at.required("type") else {
         return Algorithm::Static;
@@ -77,6 +77,18 @@ pub(super) fn read(
             None => Algorithm::Static,
         },
     }
+}
+
+/// The algorithm of a decision that names none: the file's `model_selection.method`, where there is a choice to be made.
+fn unnamed(
+    decision: &Cursor<'_>,
+    refs: &[ModelRef],
+    answerers: &Answerers<'_>,
+    asker: Asker<'_>,
+) -> Algorithm {
+    let method = answerers.selection.method.filter(|_| refs.len() > 1);
+    let settings = method.and_then(|kind| selectors::read(decision, kind, None, answerers, asker));
+    settings.map_or(Algorithm::Static, |it| Algorithm::Selector(Box::new(it)))
 }
 
 fn report_idle_blocks(at: &Cursor<'_>, kind: &str) {

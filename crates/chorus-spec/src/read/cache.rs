@@ -4,21 +4,30 @@
 //! file switches it off.
 
 use super::cursor::Cursor;
+use super::flow_state::password;
 use super::headers::header_name;
 use crate::diagnostic::code;
 use crate::{
-    CacheControls, CacheDirective, CacheEviction, CacheMode, CacheRevision, CacheScope, CacheSettings,
-    CacheStore, Permille, ReplaySettings,
+    CacheBackend, CacheControls, CacheDirective, CacheEviction, CacheMode, CacheRevision, CacheScope,
+    CacheServer, CacheServerKind, CacheSettings, CacheStore, FlowRedis, Permille, ReplaySettings,
 };
 use std::time::Duration;
 
-const BACKENDS: [(&str, bool); 6] = [
-    ("memory", true),
-    ("redis", false),
-    ("valkey", false),
-    ("milvus", false),
-    ("qdrant", false),
-    ("hybrid", false),
+/// The words of `backend_type`.
+#[derive(Clone, Copy, PartialEq)]
+enum Backend {
+    Memory,
+    Server(CacheServerKind),
+    Foreign,
+}
+
+const BACKENDS: [(&str, Backend); 6] = [
+    ("memory", Backend::Memory),
+    ("redis", Backend::Server(CacheServerKind::Redis)),
+    ("valkey", Backend::Server(CacheServerKind::Valkey)),
+    ("milvus", Backend::Foreign),
+    ("qdrant", Backend::Foreign),
+    ("hybrid", Backend::Foreign),
 ];
 
 const EVICTIONS: [(&str, Option<CacheEviction>); 3] =
@@ -39,16 +48,29 @@ const SCOPES: [(&str, Option<CacheScope>); 4] = [
 
 /// Most answers that a store may hold.
 const ENTRIES_MOST: i64 = 10_000_000;
+/// Where a server listens unless the file says otherwise.
+const PORT: i64 = 6379;
+/// Greatest number of a database.
+const DATABASES_MOST: i64 = 65_535;
+/// How long a question to a server may take, in seconds, unless the file says otherwise, and at most.
+const TIMEOUT_SECONDS: (i64, i64) = (1, 60);
+/// What names of keys begin with, unless the file says otherwise.
+const KEY_PREFIX: &str = "vllm-sr:cache:";
 
 /// Reads the store.
 pub(super) fn store(root: &Cursor<'_>) -> CacheStore {
     let defaults = CacheStore::default();
     let Some(at) = root.dig(&["global", "stores", "response_cache"]) else { return defaults };
     let enabled = at.boolean("enabled").unwrap_or(defaults.enabled);
-    let is_ours = at.word("backend_type", &BACKENDS).unwrap_or(true);
-    if let Some(named) = at.get("backend_type").filter(|_| enabled && !is_ours) {
-        let help = "`backend_type: memory` is supported".to_owned();
+    let backend = at.word("backend_type", &BACKENDS).unwrap_or(Backend::Memory);
+    if let Some(named) = at.get("backend_type").filter(|_| enabled && backend == Backend::Foreign) {
+        let help = "`memory`, `redis` and `valkey` are supported".to_owned();
         named.error_help(code::NOT_SUPPORTED_YET, "this store is known, not supported", help);
+    }
+    for kind in [CacheServerKind::Redis, CacheServerKind::Valkey] {
+        if let Some(idle) = at.get(kind.as_str()).filter(|_| backend != Backend::Server(kind)) {
+            idle.warn(code::UNUSED, format!("`{}` has no effect with this `backend_type`", kind.as_str()));
+        }
     }
     let eviction = at.word("eviction_policy", &EVICTIONS).unwrap_or(Some(defaults.eviction));
     if let Some(named) = at.get("eviction_policy").filter(|_| enabled && eviction.is_none()) {
@@ -62,7 +84,61 @@ pub(super) fn store(root: &Cursor<'_>) -> CacheStore {
         max_entries: entries.and_then(|n| usize::try_from(n).ok()).unwrap_or(defaults.max_entries),
         ttl: at.count("ttl_seconds").map_or(defaults.ttl, Duration::from_secs),
         eviction: eviction.unwrap_or_default(),
+        backend: match backend {
+            Backend::Server(kind) if enabled => CacheBackend::Server(Box::new(server(&at, kind))),
+            Backend::Memory | Backend::Server(_) | Backend::Foreign => CacheBackend::Memory,
+        },
     }
+}
+
+/// The server under its own name; one of this machine where the file says nothing of it.
+fn server(at: &Cursor<'_>, speaks: CacheServerKind) -> CacheServer {
+    let block = at.get(speaks.as_str());
+    let link = block.as_ref().and_then(|it| it.get("connection"));
+    let prefix = block.as_ref().and_then(|it| it.get("index")).and_then(|it| it.string("prefix"));
+    let timeout = link.as_ref().and_then(|it| it.integer_in("timeout", 1, TIMEOUT_SECONDS.1));
+    let host = link.as_ref().and_then(host).unwrap_or_else(|| "localhost".to_owned());
+    let port = link.as_ref().and_then(|it| it.integer_in("port", 1, 65_535)).unwrap_or(PORT);
+    let place = FlowRedis {
+        address: if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") },
+        database: link.as_ref().and_then(|it| it.integer_in("database", 0, DATABASES_MOST)).unwrap_or(0),
+        password: link.as_ref().and_then(password),
+        tls: link.as_ref().is_some_and(tls),
+        tls_any_certificate: false,
+        // A lookup that has to wait for another try is a miss.
+        retries: 0,
+        key_prefix: prefix.filter(|it| !it.is_empty()).unwrap_or_else(|| KEY_PREFIX.to_owned()),
+    };
+    let seconds = u64::try_from(timeout.unwrap_or(TIMEOUT_SECONDS.0)).unwrap_or(1);
+    CacheServer { speaks, place, timeout: Duration::from_secs(seconds) }
+}
+
+/// A host alone: no scheme, no port, no credentials.
+fn host(at: &Cursor<'_>) -> Option<String> {
+    let text = at.string("host").filter(|text| !text.is_empty())?;
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    if bare.contains(['/', '@', ' ']) || (bare.contains(':') && bare.parse::<std::net::Ipv6Addr>().is_err()) {
+        let help = "write the host alone; `port` and `password` are keys of their own".to_owned();
+        at.get("host")?.error_help(code::BAD_VALUE, "this is not a host", help);
+        return None;
+    }
+    Some(bare.to_owned())
+}
+
+/// Whether the connection is encrypted. A certificate that would go unread would promise what is not kept.
+fn tls(at: &Cursor<'_>) -> bool {
+    let Some(at) = at.get("tls") else { return false };
+    for key in ["cert_file", "key_file", "ca_file"] {
+        if let Some(named) = at.get(key).filter(|it| it.text().is_some_and(|text| !text.is_empty())) {
+            let help = "the server's certificate is checked against the roots that browsers know".to_owned();
+            named.error_help(
+                code::NOT_SUPPORTED_YET,
+                "certificates of one's own are known, not supported",
+                help,
+            );
+        }
+    }
+    at.boolean("enabled").unwrap_or(false)
 }
 
 /// Reads the plugin of a route.
@@ -141,7 +217,10 @@ pub(super) fn replay(at: &Cursor<'_>) -> ReplaySettings {
 
 #[cfg(test)]
 mod tests {
-    use crate::{CacheDirective, CacheEviction, CacheMode, CacheScope, Checked, Permille, Plugin, Severity};
+    use crate::{
+        CacheBackend, CacheDirective, CacheEviction, CacheMode, CacheScope, Checked, Permille, Plugin,
+        Severity,
+    };
     use std::time::Duration;
 
     fn checked(global: &str, plugins: &str) -> Checked {
@@ -182,12 +261,61 @@ mod tests {
     fn a_store_that_is_not_ours_is_an_error_at_its_line_unless_it_is_off() {
         let store = |enabled: bool| {
             format!(
-                "global:\n  stores:\n    response_cache:\n      enabled: {enabled}\n      backend_type: redis\n"
+                "global:\n  stores:\n    response_cache:\n      enabled: {enabled}\n      backend_type: milvus\n"
             )
         };
         let [(code, line)] = errors(&checked(&store(true), ""))[..] else { panic!() };
         assert_eq!((code, line), ("not-supported-yet", 13));
         assert_eq!(errors(&checked(&store(false), "")), []);
+    }
+
+    #[test]
+    fn a_server_that_replicas_share_is_reached_by_what_its_block_says() {
+        let of = |text: &str| checked(&format!("global: {{ stores: {{ response_cache: {text} }} }}\n"), "");
+        let server = |text: &str| {
+            let checked = of(text);
+            match checked.spec.map(|spec| spec.global.response_cache.backend) {
+                Some(CacheBackend::Server(server)) => *server,
+                other => panic!("{other:?} {:?}", checked.diagnostics),
+            }
+        };
+        let it = server(
+            "{ backend_type: redis, redis: { connection: { host: cache.internal, port: 7000, database: 2, timeout: 3, \
+             password: '${REDIS_PASSWORD}', tls: { enabled: true } }, index: { prefix: 'ours:' } } }",
+        );
+        assert_eq!((it.speaks.as_str(), it.timeout.as_secs()), ("redis", 3));
+        assert_eq!(
+            (it.place.address.as_str(), it.place.database, it.place.tls),
+            ("cache.internal:7000", 2, true)
+        );
+        assert!(it.place.password.is_some() && !it.place.tls_any_certificate);
+        assert_eq!(it.place.key_prefix, "ours:");
+        let it = server("{ backend_type: valkey }");
+        assert_eq!(
+            (
+                it.speaks.as_str(),
+                it.place.address.as_str(),
+                it.place.key_prefix.as_str(),
+                it.timeout.as_secs()
+            ),
+            ("valkey", "localhost:6379", "vllm-sr:cache:", 1)
+        );
+        assert_eq!(
+            server("{ backend_type: redis, redis: { connection: { host: '::1' } } }").place.address,
+            "[::1]:6379"
+        );
+        for (wrong, code) in [
+            ("{ backend_type: redis, redis: { connection: { host: 'redis://h' } } }", "bad-value"),
+            ("{ backend_type: redis, redis: { connection: { host: 'h:1' } } }", "bad-value"),
+            (
+                "{ backend_type: redis, redis: { connection: { tls: { ca_file: a.pem } } } }",
+                "not-supported-yet",
+            ),
+        ] {
+            assert_eq!(errors(&of(wrong)).first().map(|it| it.0), Some(code), "{wrong}");
+        }
+        let idle = of("{ redis: { connection: { host: h } } }");
+        assert!(idle.diagnostics.iter().any(|it| it.code == "unused" && it.message.contains("`redis`")));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::nearest::suggest;
 use super::quantity;
 use super::report::Report;
 use super::yaml::{Kind, Node};
-use crate::diagnostic::code;
+use crate::diagnostic::{code, is_secret_path};
 use crate::{Diagnostic, NumericPredicate, Place, Severity};
 use std::time::Duration;
 
@@ -142,9 +142,17 @@ impl<'a> Cursor<'a> {
     fn wrong_type(&self, wanted: &str) {
         self.error_help(
             code::WRONG_TYPE,
-            format!("expected {wanted}, found {}", self.node.shape()),
+            format!("expected {wanted}, found {}", self.found()),
             self.type_help(wanted),
         );
+    }
+
+    /// What stands there: a short word by itself, unless its key is a credential's; anything else by its shape.
+    fn found(&self) -> String {
+        /// Longer texts are nobody's misspelt number, and may be a secret.
+        const SHORT: usize = 24;
+        let text = self.node.text().filter(|text| text.len() <= SHORT && !is_secret_path(&self.path));
+        text.map_or_else(|| self.node.shape().to_owned(), |text| format!("`{}`", text.escape_debug()))
     }
 
     /// What makes a number or a truth value of a text that was meant as one.

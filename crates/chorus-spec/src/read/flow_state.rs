@@ -64,7 +64,7 @@ pub(super) fn redis(at: &Cursor<'_>, defaults: FlowRedis) -> FlowRedis {
 }
 
 /// `host:port`, without a scheme and without credentials.
-fn address(at: &Cursor<'_>) -> Option<String> {
+pub(super) fn address(at: &Cursor<'_>) -> Option<String> {
     let text = at.string("address")?;
     let port = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
     if port.is_some_and(|(host, _)| !host.is_empty()) && !text.contains(['/', '@', ' ']) {
@@ -77,8 +77,14 @@ fn address(at: &Cursor<'_>) -> Option<String> {
     None
 }
 
-fn password(at: &Cursor<'_>) -> Option<Secret> {
-    let named = at.get("password")?;
+/// The password, by reference; one that is written out is a warning.
+pub(super) fn password(at: &Cursor<'_>) -> Option<Secret> {
+    secret(at, "password")
+}
+
+/// A credential, by reference; one that is written out is a warning.
+pub(super) fn secret(at: &Cursor<'_>, key: &str) -> Option<Secret> {
+    let named = at.get(key)?;
     let text = named.text().filter(|text| !text.is_empty())?;
     if !(text.starts_with("${") && text.ends_with('}')) {
         let help = "write `${NAME}` and set that environment variable".to_owned();

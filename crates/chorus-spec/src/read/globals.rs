@@ -6,8 +6,8 @@
 use super::cursor::Cursor;
 use super::names::{Lead, Reserved};
 use super::{
-    access, cache, flow_state, headers, knowledge, memory, prototypes, response_api, selection, services,
-    vector_store,
+    access, cache, databases, flow_state, headers, knowledge, memory, prototypes, response_api, selection,
+    services, session_store, vector_store,
 };
 use crate::diagnostic::code;
 use crate::{Global, Identity, Listener, LooperKind, ModalityMethod, Strategy};
@@ -34,6 +34,7 @@ pub(super) fn read(root: &Cursor<'_>) -> Global {
     let Some(global) = root.get("global") else {
         return it;
     };
+    it.session_store = session_store::read(&global);
     if let Some(router) = global.get("router") {
         self::router(&router, &mut it);
     }
@@ -47,6 +48,7 @@ pub(super) fn read(root: &Cursor<'_>) -> Global {
         it.rate_limits = access::rate_limits(&services);
         it.limit_store = services::limit_store(&services);
         it.tracing = services::trace_export(&services);
+        it.kept_where = databases::read(&services);
         it.response_api = response_api::read(&services);
     }
     if let Some(authz) = global.dig(&["services", "authz"]) {

@@ -3,9 +3,9 @@
 //! The store's settings are the defaults of every route's plugin. Source: contract §1.9, §1.10.
 
 use super::cursor::Cursor;
-use super::patterns;
+use super::{patterns, qdrant};
 use crate::diagnostic::code;
-use crate::{HybridMode, MemoryQuality, MemorySettings, MemoryStore, Reflection};
+use crate::{HybridMode, MemoryQuality, MemorySettings, MemoryStore, QdrantPlace, Reflection};
 use std::time::Duration;
 
 /// Most memories that one request may be given.
@@ -13,7 +13,9 @@ const LIMIT_MOST: i64 = 100;
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// Backends that the contract names and this version does not run.
-const FOREIGN: [&str; 3] = ["milvus", "valkey", "qdrant"];
+const FOREIGN: [&str; 2] = ["milvus", "valkey"];
+/// The collection of memories unless the file says otherwise. Source: contract §1.9, of `milvus`.
+const COLLECTION: &str = "agentic_memory";
 
 /// Reads `global.stores.memory`.
 pub(super) fn store(root: &Cursor<'_>) -> MemoryStore {
@@ -24,7 +26,10 @@ pub(super) fn store(root: &Cursor<'_>) -> MemoryStore {
             ..MemoryStore::default()
         };
     }
-    foreign(&at, "backend", &FOREIGN);
+    let server = server(&at, "backend", ("collection", COLLECTION));
+    if server.is_none() {
+        foreign(&at, "backend", &FOREIGN);
+    }
     let mut defaults = settings(&at, &MemorySettings::default(), KEYS);
     defaults.disabled_models = at.strings("disabled_models");
     if let Some(quality) = at.get("quality_scoring") {
@@ -34,7 +39,20 @@ pub(super) fn store(root: &Cursor<'_>) -> MemoryStore {
         enabled: at.boolean("enabled").unwrap_or(false),
         disabled_routes: at.strings("disabled_routes"),
         defaults,
+        server,
     }
+}
+
+/// The Qdrant server that keeps it, where `backend` says so; `collection` is the key of the collection's name, and its default.
+pub(super) fn server(at: &Cursor<'_>, backend: &str, collection: (&str, &str)) -> Option<Box<QdrantPlace>> {
+    let named = at.get(backend).and_then(|it| it.text());
+    if named.is_some_and(|text| text.trim().eq_ignore_ascii_case("qdrant")) {
+        return Some(Box::new(qdrant::place(at, collection.0, collection.1)));
+    }
+    if let Some(idle) = at.get("qdrant") {
+        idle.warn(code::UNUSED, format!("`qdrant` has no effect with this `{backend}`"));
+    }
+    None
 }
 
 /// Reads the plugin of a route.
@@ -107,7 +125,7 @@ pub(super) fn foreign(at: &Cursor<'_>, key: &str, names: &[&str]) {
         return;
     }
     let known = names.iter().any(|name| text.trim().eq_ignore_ascii_case(name));
-    let help = "leave it out, or write `embedded`: the store of this process needs no server".to_owned();
+    let help = "leave it out, or write `embedded`: the store of this process needs no server; what `qdrant` can keep, it keeps".to_owned();
     if known {
         named.error_help(
             code::NOT_SUPPORTED_YET,

@@ -7,8 +7,8 @@ use super::cursor::Cursor;
 use super::yaml::{Kind, Node};
 use crate::diagnostic::code;
 use crate::{
-    AdaptationMode, Adaptations, OutputContract, OutputExtract, OutputKind, OutputRender, OutputSource,
-    ReferenceFormat, Retention,
+    AdaptationMode, Adaptations, CandidateSet, OutputContract, OutputExtract, OutputKind, OutputRender,
+    OutputSource, ReferenceFormat, Retention,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -127,13 +127,11 @@ pub(super) fn adaptations(decision: &Cursor<'_>) -> Option<Adaptations> {
     ];
     let at = decision.get("adaptations")?;
     let (adaptation, protection) = (at.get("adaptation"), at.get("protection"));
-    if let Some(adaptation) = &adaptation {
-        super::selection::candidate_set(adaptation);
-    }
     let weight = |key: &str| protection.as_ref().and_then(|it| it.float_in(key, 0.0, f64::MAX));
     Some(Adaptations {
         mode: at.word("mode", &MODES).unwrap_or_default(),
         adaptation: adaptation.as_ref().and_then(|it| it.word("mode", &MODES)),
+        candidates: adaptation.as_ref().and_then(|it| it.word("candidate_set", &CandidateSet::WORDS)),
         protection: protection.as_ref().and_then(|it| it.word("mode", &MODES)),
         stability_weight: weight("stability_weight"),
         switch_margin: weight("switch_margin"),

@@ -11,8 +11,8 @@ use super::tool_selection::ToolsIntegration;
 use super::{answer_checks, cache, compression, image_gen, memory, rag, tool_selection};
 use crate::diagnostic::code;
 use crate::{
-    HeaderMutation, MemoryStore, Plugin, RequestParams, SystemPrompt, SystemPromptMode, Template, ToolsMode,
-    ToolsPlugin,
+    HeaderMutation, MemoryStore, Plugin, QdrantPlace, RequestParams, SystemPrompt, SystemPromptMode,
+    Template, ToolsMode, ToolsPlugin,
 };
 use std::collections::BTreeSet;
 
@@ -21,6 +21,8 @@ use std::collections::BTreeSet;
 pub(super) struct House {
     pub(super) memory: MemoryStore,
     pub(super) tools: ToolsIntegration,
+    /// The server of passages.
+    pub(super) vectors: Option<Box<QdrantPlace>>,
 }
 
 /// Reads the `plugins` of a decision, and adds those that the file has switched on for every route.
@@ -72,7 +74,8 @@ fn plugin(at: &Cursor<'_>, seen: &mut BTreeSet<String>, house: &House) -> Option
             let settings = memory::plugin(&at.needed("configuration")?, &house.memory);
             Some(Plugin::Memory(Box::new(settings)))
         }
-        "rag" => rag::read(&at.needed("configuration")?).map(|it| Plugin::Rag(Box::new(it))),
+        "rag" => rag::read(&at.needed("configuration")?, house.vectors.as_deref())
+            .map(|it| Plugin::Rag(Box::new(it))),
         "response_cache" => {
             let settings = configuration.as_ref().map(cache::plugin).unwrap_or_default();
             Some(Plugin::ResponseCache(Box::new(settings)))

@@ -6,10 +6,11 @@ use super::cursor::Cursor;
 use super::document::json;
 use super::headers::header_name;
 use super::nearest::suggest;
+use super::qdrant;
 use crate::diagnostic::code;
 use crate::{
-    ExternalSearch, McpSearch, OpenAiSearch, RagBackend, RagFailure, RagInjection, RagSettings, SearchFormat,
-    Secret, Severity, Template,
+    ExternalSearch, McpSearch, OpenAiSearch, QdrantPlace, QdrantSearch, RagBackend, RagFailure, RagInjection,
+    RagSettings, SearchFormat, Secret, Severity, Template,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,6 +29,7 @@ const CACHE_TTL: Duration = Duration::from_secs(3600);
 #[derive(Clone, Copy)]
 enum Kind {
     VectorStore,
+    Qdrant,
     OpenAi,
     External,
     Mcp,
@@ -40,12 +42,12 @@ const BACKENDS: [(&str, Kind); 7] = [
     ("external_api", Kind::External),
     ("mcp", Kind::Mcp),
     ("milvus", Kind::Foreign),
-    ("qdrant", Kind::Foreign),
+    ("qdrant", Kind::Qdrant),
     ("hybrid", Kind::Foreign),
 ];
 
 /// Reads it; `None` where its backend cannot be told or is not run, which has been reported.
-pub(super) fn read(at: &Cursor<'_>) -> Option<RagSettings> {
+pub(super) fn read(at: &Cursor<'_>, server: Option<&QdrantPlace>) -> Option<RagSettings> {
     at.required("backend")?;
     let kind = at.word("backend", &BACKENDS)?;
     let top_k = at.integer_in("top_k", 0, TOP_K_MOST).filter(|n| *n > 0);
@@ -65,11 +67,37 @@ pub(super) fn read(at: &Cursor<'_>) -> Option<RagSettings> {
     };
     if let Kind::Foreign = kind {
         let named = at.get("backend")?;
-        let help = "`vectorstore`, `openai`, `external_api` and `mcp` are supported".to_owned();
+        let help = "`vectorstore`, `qdrant`, `openai`, `external_api` and `mcp` are supported".to_owned();
         named.error_help(code::NOT_SUPPORTED_YET, "this backend is known, not supported", help);
         return None;
     }
-    backend(&at.needed("backend_config")?, kind).map(settings)
+    let own = at.needed("backend_config")?;
+    if let Kind::Qdrant = kind {
+        let Some(place) = server else {
+            let help =
+                "name it in `global.stores.vector_store`, with `enabled: true` and `backend_type: qdrant`";
+            at.get("backend")?.error_help(code::MISSING_KEY, "no Qdrant server is named", help.to_owned());
+            return None;
+        };
+        return collection(&own, place).map(|it| settings(RagBackend::Qdrant(Box::new(it))));
+    }
+    backend(&own, kind).map(settings)
+}
+
+/// A collection, on the server of the house.
+fn collection(at: &Cursor<'_>, place: &QdrantPlace) -> Option<QdrantSearch> {
+    known(at, &["collection", "content_field", "reuse_cache_connection"]);
+    if at.boolean("reuse_cache_connection") == Some(true) {
+        at.get("reuse_cache_connection")?.error_help(
+            code::NOT_SUPPORTED_YET,
+            "the cache has no connection to Qdrant",
+            "leave it out: the server of `global.stores.vector_store` is asked".to_owned(),
+        );
+    }
+    at.required("collection")?;
+    let place = QdrantPlace { collection: qdrant::collection(at, "collection")?, ..place.clone() };
+    let content_field = at.string("content_field").filter(|it| !it.is_empty());
+    Some(QdrantSearch { place, content_field: content_field.unwrap_or_else(|| "content".to_owned()) })
 }
 
 fn backend(at: &Cursor<'_>, kind: Kind) -> Option<RagBackend> {
@@ -82,7 +110,7 @@ fn backend(at: &Cursor<'_>, kind: Kind) -> Option<RagBackend> {
         Kind::OpenAi => openai(at).map(|it| RagBackend::OpenAi(Box::new(it))),
         Kind::External => external(at).map(|it| RagBackend::External(Box::new(it))),
         Kind::Mcp => mcp(at).map(|it| RagBackend::Mcp(Box::new(it))),
-        Kind::Foreign => None,
+        Kind::Qdrant | Kind::Foreign => None,
     }
 }
 

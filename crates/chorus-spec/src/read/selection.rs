@@ -6,8 +6,27 @@ use super::cursor::Cursor;
 use super::headers::header_name;
 use super::selectors::{automix, hybrid, learned, path, router_dc};
 use crate::diagnostic::code;
-use crate::{AdaptationSettings, LearnedSettings, SelectionSettings, SessionSettings};
+use crate::{
+    AdaptationSettings, CandidateSet, LearnedSettings, MomentumSettings, SelectionSettings, SessionSettings,
+};
 use std::time::Duration;
+
+/// The selectors that a file may name for decisions without an algorithm.
+const METHODS: [(&str, &str); 13] = [
+    ("static", "static"),
+    ("router_dc", "router_dc"),
+    ("hybrid", "hybrid"),
+    ("latency_aware", "latency_aware"),
+    ("multi_factor", "multi_factor"),
+    ("automix", "automix"),
+    ("prompt", "prompt"),
+    ("knn", "knn"),
+    ("kmeans", "kmeans"),
+    ("svm", "svm"),
+    ("mlp", "mlp"),
+    ("elo", "elo"),
+    ("thompson", "thompson"),
+];
 
 /// `model_selection`.
 pub(super) fn defaults(at: &Cursor<'_>) -> SelectionSettings {
@@ -21,7 +40,7 @@ pub(super) fn defaults(at: &Cursor<'_>) -> SelectionSettings {
         let settings = ml.as_ref().and_then(|at| at.get(kind)).map(|at| learned(&at)).unwrap_or_default();
         LearnedSettings { path: settings.path.map(within), ..settings }
     };
-    SelectionSettings {
+    let settings = SelectionSettings {
         knn: of("knn"),
         kmeans: of("kmeans"),
         svm: of("svm"),
@@ -30,25 +49,57 @@ pub(super) fn defaults(at: &Cursor<'_>) -> SelectionSettings {
         router_dc: at.get("router_dc").map(|at| router_dc(Some(&at), None)),
         automix: at.get("automix").map(|at| automix(Some(&at), None)),
         hybrid: at.get("hybrid").map(|at| hybrid(Some(&at), None)),
+        method: None,
+        momentum: at.get("momentum").and_then(|at| momentum(&at)),
+    };
+    let on = at.boolean("enabled").unwrap_or(true);
+    SelectionSettings { method: method(at, &settings).filter(|_| on), ..settings }
+}
+
+/// `method`, unless it is a learned selector without its artifact: files of the contract carry `method: knn` whether or
+/// not anything was trained.
+fn method(at: &Cursor<'_>, settings: &SelectionSettings) -> Option<&'static str> {
+    let kind = at.word("method", &METHODS)?;
+    let trained = match kind {
+        "knn" => settings.knn.path.is_some(),
+        "kmeans" => settings.kmeans.path.is_some(),
+        "svm" => settings.svm.path.is_some(),
+        "mlp" => settings.mlp.path.is_some(),
+        "elo" => settings.elo_path.is_some(),
+        _ => true,
+    };
+    if let Some(named) = at.get("method").filter(|_| !trained) {
+        let message = format!(
+            "`{kind}` has no trained artifact, so a decision without an algorithm takes its first candidate"
+        );
+        let help = format!(
+            "write `ml: {{ {kind}: {{ pretrained_path: FILE }} }}` beside it; `chorus lab train-selector {kind}` makes the file"
+        );
+        named.warn_help(code::UNUSED, message, help);
     }
+    Some(kind).filter(|kind| trained && *kind != "static")
+}
+
+/// `momentum`, where it is switched on.
+fn momentum(at: &Cursor<'_>) -> Option<MomentumSettings> {
+    let default = MomentumSettings::default();
+    let share = |key: &str, default: f64| at.float_in(key, 0.0, 1.0).unwrap_or(default);
+    let it = MomentumSettings {
+        attack: share("attack", default.attack),
+        release: share("release", default.release),
+        threshold: share("threshold", default.threshold),
+    };
+    at.boolean("enabled").unwrap_or(false).then_some(it)
 }
 
 /// `learning`, as far as it moves choices.
 pub(super) fn adaptation(learning: &Cursor<'_>) -> AdaptationSettings {
     let Some(at) = learning.get("adaptation") else { return AdaptationSettings::default() };
     at.word("strategy", &[("routing_sampling", ())]);
-    candidate_set(&at);
     let on = |at: &Cursor<'_>, default| at.boolean("enabled").unwrap_or(default);
-    AdaptationSettings { enabled: on(learning, false) && on(&at, true) }
-}
-
-/// `candidate_set`: the candidates of the decision are all that may be chosen from here.
-pub(super) fn candidate_set(at: &Cursor<'_>) {
-    const SETS: [(&str, bool); 3] = [("decision", true), ("tier", false), ("global", false)];
-    if let Some(wider) = at.get("candidate_set").filter(|_| at.word("candidate_set", &SETS) == Some(false)) {
-        let message =
-            "candidates of other decisions are known, not supported yet: those of the decision are compared";
-        wider.warn(code::NOT_SUPPORTED_YET, message);
+    AdaptationSettings {
+        enabled: on(learning, false) && on(&at, true),
+        candidates: at.word("candidate_set", &CandidateSet::WORDS).unwrap_or_default(),
     }
 }
 

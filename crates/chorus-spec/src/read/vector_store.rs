@@ -3,12 +3,14 @@
 //! Source: contract §1.9.
 
 use super::cursor::Cursor;
-use super::memory::foreign;
+use super::memory::{foreign, server};
 use crate::diagnostic::code;
 use crate::{DocumentFormat, VectorStoreSettings};
 
 /// Backends that the contract names and this version does not run.
-const FOREIGN: [&str; 4] = ["milvus", "llama_stack", "valkey", "qdrant"];
+const FOREIGN: [&str; 3] = ["milvus", "llama_stack", "valkey"];
+/// What names of collections begin with unless the file says otherwise.
+const COLLECTION_PREFIX: &str = "vllm-sr_";
 /// Largest file that may be allowed: 512 MB, as the API that is spoken.
 const MEGABYTES_MOST: i64 = 512;
 
@@ -28,8 +30,12 @@ pub(super) fn read(root: &Cursor<'_>) -> VectorStoreSettings {
     let defaults = VectorStoreSettings::default();
     let Some(at) = root.dig(&["global", "stores", "vector_store"]) else { return defaults };
     let enabled = at.boolean("enabled").unwrap_or(false);
+    let server =
+        if enabled { server(&at, "backend_type", ("collection_prefix", COLLECTION_PREFIX)) } else { None };
     if enabled {
-        foreign(&at, "backend_type", &FOREIGN);
+        if server.is_none() {
+            foreign(&at, "backend_type", &FOREIGN);
+        }
         foreign(&at, "metadata_store", &["postgres"]);
     }
     let megabytes = at.integer_in("max_file_size_mb", 0, MEGABYTES_MOST).filter(|n| *n > 0);
@@ -43,6 +49,7 @@ pub(super) fn read(root: &Cursor<'_>) -> VectorStoreSettings {
             .and_then(|n| usize::try_from(n).ok())
             .unwrap_or(defaults.max_chunks_per_store),
         formats: formats(&at).unwrap_or(defaults.formats),
+        server,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Files: their bytes, and whose they are.
 
+use super::elsewhere::left_behind;
 use super::{DocumentLimits, Documents, Whose, bounded};
 use crate::database::{count, integer, new_id};
 use crate::recall_fault::RecallFault;
@@ -112,21 +113,35 @@ impl Documents {
     /// # Errors
     /// [`RecallFault::Io`].
     pub async fn delete_file(&self, whose: Whose, id: &str) -> Result<bool, RecallFault> {
-        let id = id.to_owned();
+        let file = id.to_owned();
+        let id = file.clone();
         let question = move |connection: &mut Connection| {
             let change = connection.transaction()?;
             if find(&change, &whose, &id)?.is_none() {
-                return Ok(false);
+                return Ok(None);
             }
+            let stores = stores_of(&change, &id)?;
             let sql = "UPDATE vector_stores SET revision = revision + 1
                        WHERE id IN (SELECT store FROM attached WHERE file = ?1)";
             change.execute(sql, [&id])?;
             change.execute("DELETE FROM files WHERE id = ?1", [&id])?;
             change.commit()?;
-            Ok(true)
+            Ok(Some(stores))
         };
-        self.database.ask(question).await
+        let Some(stores) = self.database.ask::<_, RecallFault>(question).await? else { return Ok(false) };
+        if let Some(elsewhere) = &self.elsewhere {
+            for store in stores {
+                left_behind(elsewhere.take_out(&store, &file).await);
+            }
+        }
+        Ok(true)
     }
+}
+
+/// The vector stores that hold a file.
+fn stores_of(connection: &Connection, file: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare("SELECT store FROM attached WHERE file = ?1")?;
+    statement.query_map([file], |row| row.get(0))?.collect()
 }
 
 /// The file of that id, if it is within reach.

@@ -1,10 +1,11 @@
 //! The passages of a vector store that are nearest to a vector: a scan over all of them, kept in memory between changes.
 
+use super::elsewhere::{Elsewhere, Given};
 use super::{Documents, Loaded, Whose, stores};
 use crate::database::integer;
 use crate::recall_fault::RecallFault;
 use chorus_recall::vector::{Matrix, from_bytes};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
@@ -49,6 +50,9 @@ impl Documents {
     /// # Errors
     /// [`RecallFault::Io`].
     pub async fn search(&self, whose: Whose, it: Question) -> Result<Option<Vec<Hit>>, RecallFault> {
+        if let Some(elsewhere) = &self.elsewhere {
+            return self.search_elsewhere(elsewhere, whose, it).await;
+        }
         let documents = self.clone();
         let question = move |connection: &mut Connection| {
             if stores::find(connection, &whose, &it.store)?.is_none() {
@@ -65,6 +69,26 @@ impl Documents {
                 .map(Some)
         };
         self.database.ask(question).await
+    }
+
+    async fn search_elsewhere(
+        &self,
+        elsewhere: &Elsewhere,
+        whose: Whose,
+        it: Question,
+    ) -> Result<Option<Vec<Hit>>, RecallFault> {
+        let Question { store, encoder, vector, most, files } = it;
+        let named = store.clone();
+        let within_reach = move |connection: &mut Connection| stores::find(connection, &whose, &named);
+        if self.database.ask(within_reach).await?.is_none() {
+            return Ok(None);
+        }
+        let found = elsewhere.nearest(&store, &encoder, &vector, most, files.as_ref()).await?;
+        let question = move |connection: &mut Connection| {
+            let hits = found.into_iter().map(|it| known(connection, &store, it));
+            Ok(hits.collect::<Result<Vec<Option<Hit>>, RecallFault>>()?.into_iter().flatten().collect())
+        };
+        self.database.ask(question).await.map(Some)
     }
 
     /// The vectors of a store: those in memory, where nothing has changed since.
@@ -142,4 +166,14 @@ fn hit(connection: &Connection, key: i64, cosine: f32) -> Result<Hit, RecallFaul
         })
     };
     Ok(connection.query_row(sql, [integer(u64::try_from(key).unwrap_or(0))], read)?)
+}
+
+/// What the server gives, where its file is attached to the store and was read to its end.
+fn known(connection: &Connection, store: &str, it: Given) -> Result<Option<Hit>, RecallFault> {
+    let sql = "SELECT files.name, attributes FROM attached JOIN files ON files.id = attached.file
+               WHERE attached.store = ?1 AND attached.file = ?2 AND status = 'completed'";
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let Given { file, text, place, cosine } = it;
+    let known: Option<(String, String)> = connection.query_row(sql, [store, &file], read).optional()?;
+    Ok(known.map(|(name, attributes)| Hit { file, name, place, text, attributes, cosine }))
 }

@@ -1,5 +1,6 @@
 //! Vector stores: which files they hold, and the passages of those.
 
+use super::elsewhere::{Elsewhere, left_behind};
 use super::{DocumentLimits, Documents, Whose, bounded, files};
 use crate::database::{count, integer, new_id};
 use crate::recall_fault::RecallFault;
@@ -185,14 +186,19 @@ impl Documents {
     /// # Errors
     /// [`RecallFault::Io`].
     pub async fn delete_store(&self, whose: Whose, id: &str) -> Result<bool, RecallFault> {
-        let id = id.to_owned();
+        let store = id.to_owned();
+        let id = store.clone();
         let question = move |connection: &mut Connection| {
             if find(connection, &whose, &id)?.is_none() {
                 return Ok(false);
             }
             Ok(connection.execute("DELETE FROM vector_stores WHERE id = ?1", [&id])? > 0)
         };
-        self.database.ask(question).await
+        let gone = self.database.ask::<_, RecallFault>(question).await?;
+        if let Some(elsewhere) = self.elsewhere.as_ref().filter(|_| gone) {
+            left_behind(elsewhere.drop_store(&store).await);
+        }
+        Ok(gone)
     }
 
     /// Attaches a file that is to be read; one that is attached already is read again.
@@ -251,6 +257,9 @@ impl Documents {
         outcome: Result<Vec<NewPassage>, String>,
         limits: DocumentLimits,
     ) -> Result<(), RecallFault> {
+        if let (Some(elsewhere), Ok(passages)) = (&self.elsewhere, &outcome) {
+            return self.settle_elsewhere(elsewhere, [store, file, encoder], passages, limits).await;
+        }
         let (store, file, encoder) = (store.to_owned(), file.to_owned(), encoder.to_owned());
         let question = move |connection: &mut Connection| {
             let change = connection.transaction()?;
@@ -266,6 +275,29 @@ impl Documents {
             Ok(change.commit()?)
         };
         self.database.ask(question).await
+    }
+
+    /// Gives an attached file its passages in the server, and then says that they are there.
+    async fn settle_elsewhere(
+        &self,
+        elsewhere: &Elsewhere,
+        [store, file, encoder]: [&str; 3],
+        passages: &[NewPassage],
+        limits: DocumentLimits,
+    ) -> Result<(), RecallFault> {
+        let all = elsewhere.count(store, file).await? + passages.len() as u64;
+        bounded(all, limits.max_passages, "the number of passages", "max_entries_per_store")?;
+        let rows: Vec<(&str, &[f32])> =
+            passages.iter().map(|it| (it.text.as_str(), it.vector.as_slice())).collect();
+        elsewhere.put(store, file, encoder, &rows).await?;
+        let bytes = bytes_of(passages);
+        let (of_store, of_file) = (store.to_owned(), file.to_owned());
+        let question = move |connection: &mut Connection| complete(connection, &of_store, &of_file, bytes);
+        if !self.database.ask(question).await? {
+            // It was taken out while it was read.
+            left_behind(elsewhere.take_out(store, file).await);
+        }
+        Ok(())
     }
 
     /// The files of a vector store, latest first; `None` where there is no such store within reach.
@@ -297,7 +329,8 @@ impl Documents {
     /// # Errors
     /// [`RecallFault::Io`].
     pub async fn detach(&self, whose: Whose, store: &str, file: &str) -> Result<bool, RecallFault> {
-        let (store, file) = (store.to_owned(), file.to_owned());
+        let place = (store.to_owned(), file.to_owned());
+        let (store, file) = place.clone();
         let question = move |connection: &mut Connection| {
             if find(connection, &whose, &store)?.is_none() {
                 return Ok(false);
@@ -307,7 +340,11 @@ impl Documents {
             revise(connection, &store)?;
             Ok(gone)
         };
-        self.database.ask(question).await
+        let gone = self.database.ask::<_, RecallFault>(question).await?;
+        if let Some(elsewhere) = self.elsewhere.as_ref().filter(|_| gone) {
+            left_behind(elsewhere.take_out(&place.0, &place.1).await);
+        }
+        Ok(gone)
     }
 }
 
@@ -323,10 +360,7 @@ fn fill(
     let have: i64 = connection.query_row(sql, [store], |row| row.get(0))?;
     let all = count(have) + passages.len() as u64;
     bounded(all, limits.max_passages, "the number of passages", "max_entries_per_store")?;
-    let bytes: usize = passages.iter().map(|it| it.text.len()).sum();
-    let sql = "UPDATE attached SET status = 'completed', error = NULL, bytes = ?3
-               WHERE store = ?1 AND file = ?2";
-    if connection.execute(sql, params![store, file, integer(bytes as u64)])? == 0 {
+    if !complete(connection, store, file, bytes_of(passages))? {
         // It was taken out while it was read.
         return Ok(());
     }
@@ -338,6 +372,17 @@ fn fill(
         statement.execute(params![store, file, integer(place as u64), it.text, encoder, vector])?;
     }
     Ok(())
+}
+
+fn bytes_of(passages: &[NewPassage]) -> u64 {
+    passages.iter().map(|it| it.text.len() as u64).sum()
+}
+
+/// Says that the passages of a file can be found; whether it is still attached.
+fn complete(connection: &Connection, store: &str, file: &str, bytes: u64) -> Result<bool, RecallFault> {
+    let sql = "UPDATE attached SET status = 'completed', error = NULL, bytes = ?3
+               WHERE store = ?1 AND file = ?2";
+    Ok(connection.execute(sql, params![store, file, integer(bytes)])? > 0)
 }
 
 /// Vectors of the store that are in memory are no longer those of the file.

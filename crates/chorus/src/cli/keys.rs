@@ -1,6 +1,6 @@
 //! Flags of `chorus keys`.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 /// What to do with API keys.
@@ -17,25 +17,33 @@ pub(crate) enum Keys {
         /// What it is for, for people.
         #[arg(long, default_value = "")]
         name: String,
-        /// Where keys are kept (default: beside the run records).
-        #[arg(long, env = "CHORUS_KEYS", value_name = "FILE")]
-        keys_file: Option<PathBuf>,
+        #[command(flatten)]
+        at: KeysAt,
     },
     /// All keys, without what opens anything.
     List {
         /// Print JSON, one key a line.
         #[arg(long)]
         json: bool,
-        /// Where keys are kept (default: beside the run records).
-        #[arg(long, env = "CHORUS_KEYS", value_name = "FILE")]
-        keys_file: Option<PathBuf>,
+        #[command(flatten)]
+        at: KeysAt,
     },
     /// Revoke a key, for good and at once.
     Revoke {
         /// Its id, as `list` shows it.
         id: String,
-        /// Where keys are kept (default: beside the run records).
-        #[arg(long, env = "CHORUS_KEYS", value_name = "FILE")]
-        keys_file: Option<PathBuf>,
+        #[command(flatten)]
+        at: KeysAt,
     },
+}
+
+/// Where keys are kept.
+#[derive(Debug, Args)]
+pub(crate) struct KeysAt {
+    /// Where keys are kept (default: beside the run records).
+    #[arg(long, env = "CHORUS_KEYS", value_name = "FILE")]
+    pub(crate) keys_file: Option<PathBuf>,
+    /// A v0.3 configuration whose `services.api_keys` may name a database instead.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }

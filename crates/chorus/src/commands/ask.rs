@@ -4,10 +4,10 @@ use crate::cli::Ask;
 use crate::printer::Printer;
 use crate::terminal::{question, say};
 use crate::trace;
-use crate::{setup, stock};
+use crate::{setup, stock, stores};
 use anyhow::Context;
 use chorus_engine::Inbound;
-use chorus_store::{RunId, RunStore};
+use chorus_store::RunId;
 use chorus_wire::{ChatRequest, Message, Role};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -17,14 +17,9 @@ use std::time::Duration;
 pub(crate) async fn run(flags: Ask) -> anyhow::Result<ExitCode> {
     let question = question(&flags.question)?;
     let spec = setup::spec(flags.config.as_deref(), &flags.source).await?;
-    let records = Arc::new(setup::records(flags.source.runs_file.clone())?);
-    let engine = stock::engine_with(
-        spec,
-        flags.config.as_deref(),
-        &flags.source,
-        Some(Arc::clone(&records) as Arc<dyn RunStore>),
-    )
-    .await?;
+    let records = stores::records(&spec.global.kept_where, flags.source.runs_file.clone()).await?;
+    let engine =
+        stock::engine_with(spec, flags.config.as_deref(), &flags.source, Some(Arc::clone(&records))).await?;
     let mut request = ChatRequest::new(&flags.model, vec![Message::new(Role::User, &question)]);
     request.set_stream(!flags.json, true);
     let run = engine.run(Inbound { progress: true, budget: flags.budget, ..Inbound::of(request) });

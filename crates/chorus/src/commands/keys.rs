@@ -1,24 +1,25 @@
 //! `chorus keys create|list|revoke`: who may ask.
 
-use crate::cli::Keys;
-use crate::setup;
+use crate::cli::{Keys, KeysAt};
+use crate::stores;
 use crate::terminal::{note, say, table};
 use anyhow::bail;
 use chorus_store::{ApiKey, KeyStore};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Makes, lists or revokes.
-pub(crate) fn run(command: Keys) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(command: Keys) -> anyhow::Result<ExitCode> {
     match command {
-        Keys::Create { user, group, name, keys_file } => {
-            let keys = KeyStore::open(&setup::keys_file(keys_file)?)?;
-            let (key, whole) = keys.create(&name, &user, &group, now_ms())?;
+        Keys::Create { user, group, name, at } => {
+            let keys = at.open().await?;
+            let (key, whole) = keys.create(&name, &user, &group, now_ms()).await?;
             note(&format!("key {} of {}; it is shown this once:", key.id, key.user));
             say(whole.reveal());
         }
-        Keys::List { json, keys_file } => {
-            let all = KeyStore::open(&setup::keys_file(keys_file)?)?.list()?;
+        Keys::List { json, at } => {
+            let all = at.open().await?.list().await?;
             if json {
                 for key in &all {
                     say(&serde_json::to_string(key)?);
@@ -27,15 +28,21 @@ pub(crate) fn run(command: Keys) -> anyhow::Result<ExitCode> {
                 say(&listing(&all));
             }
         }
-        Keys::Revoke { id, keys_file } => {
-            let keys = KeyStore::open(&setup::keys_file(keys_file)?)?;
-            if !keys.revoke(&id, now_ms())? {
+        Keys::Revoke { id, at } => {
+            let keys = at.open().await?;
+            if !keys.revoke(&id, now_ms()).await? {
                 bail!("no key `{id}` opens anything; `chorus keys list` shows all");
             }
             note(&format!("key {id} opens nothing any more"));
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+impl KeysAt {
+    async fn open(self) -> anyhow::Result<Arc<dyn KeyStore>> {
+        stores::keys(&stores::named(self.config.as_deref(), None)?, self.keys_file).await
+    }
 }
 
 fn listing(all: &[ApiKey]) -> String {

@@ -6,8 +6,8 @@ use crate::terminal::{note, say};
 use chorus_infer::TextEncoder;
 use chorus_infer::encoder::encoder_for;
 use chorus_lab::{
-    Calibrate, CalibrateFloor, EvalCache, EvalInjection, EvalPii, InjectionReport, LabFault, Replay, Report,
-    SelectorKind, Task, TrainHead, TrainInjection, TrainNames, TrainSelector,
+    Calibrate, CalibrateFloor, EvalCache, EvalInjection, EvalNli, EvalPii, InjectionReport, LabFault, Replay,
+    Report, SelectorKind, Task, TrainHead, TrainInjection, TrainNames, TrainSelector,
 };
 use chorus_spec::Permille;
 use std::path::PathBuf;
@@ -24,9 +24,9 @@ pub(crate) async fn run(command: Lab) -> anyhow::Result<ExitCode> {
         Lab::Calibrate { encoder, data, out, models_dir } => {
             calibrate(Calibrate { encoder, data_dir: data, out_dir: out }, &offline_work(models_dir)).await
         }
-        Lab::TrainSelector { kind, data, out, encoder, models_dir } => {
-            let work = TrainSelector { kind: selector_of(kind), data_dir: data, out_dir: out };
-            selector(work, &encoder, models_dir).await
+        Lab::TrainSelector { kinds, data, out, encoder, models_dir } => {
+            let kinds = kinds.into_iter().map(selector_of).collect();
+            selectors(TrainSelector { kinds, data_dir: data, out_dir: out }, &encoder, models_dir).await
         }
         Lab::TrainInjection { data, out, encoder, models_dir } => {
             let work = TrainInjection { data_dir: data, out_dir: out };
@@ -44,6 +44,12 @@ pub(crate) async fn run(command: Lab) -> anyhow::Result<ExitCode> {
             say(&chorus_lab::measure_halu().to_string());
             Ok(ExitCode::SUCCESS)
         }
+        Lab::Nli { encoder, models_dir } => {
+            let encoder = setup::encoder_named(&offline_work(models_dir), encoder_for(&encoder)).await?;
+            let report = tokio::task::spawn_blocking(move || EvalNli.run(Some(&*encoder))).await??;
+            say(report.to_string().trim_end());
+            Ok(ExitCode::SUCCESS)
+        }
         Lab::TrainNames { data, out } => {
             let report = TrainNames { data_dir: data, out_dir: out }.run(&mut |text| note(text))?;
             say(&format!("learnt from {} texts", report.learnt));
@@ -54,8 +60,8 @@ pub(crate) async fn run(command: Lab) -> anyhow::Result<ExitCode> {
             say(&report.to_string());
             Ok(ExitCode::SUCCESS)
         }
-        Lab::CacheEval { encoder, threshold, wrong, models_dir } => {
-            let work = EvalCache { threshold: threshold.map(Permille::of) };
+        Lab::CacheEval { encoder, threshold, data, wrong, models_dir } => {
+            let work = EvalCache { threshold: threshold.map(Permille::of), data };
             cache(work, &encoder, wrong, models_dir).await
         }
         Lab::EvalPii { data } => {
@@ -93,10 +99,10 @@ async fn injection(
     Ok(ExitCode::SUCCESS)
 }
 
-async fn selector(work: TrainSelector, name: &str, models_dir: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+async fn selectors(work: TrainSelector, name: &str, models_dir: Option<PathBuf>) -> anyhow::Result<ExitCode> {
     let encoder = setup::encoder_named(&offline_work(models_dir), encoder_for(name)).await?;
-    let report = tokio::task::spawn_blocking(move || work.run(&*encoder, &mut |text| note(text))).await??;
-    say(&report.to_string());
+    let reports = tokio::task::spawn_blocking(move || work.run(&*encoder, &mut |text| note(text))).await??;
+    reports.iter().for_each(|report| say(&report.to_string()));
     Ok(ExitCode::SUCCESS)
 }
 

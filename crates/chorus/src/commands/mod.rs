@@ -31,7 +31,7 @@ pub(crate) async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Runs(command) => runs::run(command).await,
         Command::Rollout(flags) => rollout::run(flags).await,
         Command::Replay(flags) => replay::run(flags).await,
-        Command::Keys(command) => keys::run(command),
+        Command::Keys(command) => keys::run(command).await,
         Command::Lab(command) => lab::run(command).await,
     }
 }

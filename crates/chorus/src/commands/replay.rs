@@ -4,13 +4,14 @@ use super::bundle::{BundleShelf, is_bundle};
 use crate::cli::{Record, Replay};
 use crate::setup;
 use crate::stock::Stock;
+use crate::stores;
 use crate::terminal::{note, say};
 use anyhow::{Context, bail};
 use chorus_engine::Engine;
 use chorus_engine::reload::{Bundles, Offer, Offered};
 use chorus_engine::tape::{Difference, Tape, Tapes, differences};
 use chorus_spec::Digest;
-use chorus_store::{RunId, RunRecord, RunStatus, RunStore};
+use chorus_store::{RunId, RunRecord, RunStatus};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,7 +26,9 @@ pub(crate) fn tapes(runs_file: Option<PathBuf>, record: Record) -> anyhow::Resul
 
 /// Executes a run again and compares the records.
 pub(crate) async fn run(flags: Replay) -> anyhow::Result<ExitCode> {
-    let store = setup::existing_records(flags.source.runs_file.clone())?;
+    let config = flags.file.as_deref().filter(|file| !is_bundle(file));
+    let kept = stores::named(config, flags.source.base.as_deref())?;
+    let store = stores::existing_records(&kept, flags.source.runs_file.clone()).await?;
     let id = RunId::parse(&flags.id)
         .with_context(|| format!("`{}` is not a run id (run_ and 32 hex digits)", flags.id))?;
     let Some(was) = store.get(&id).await? else { bail!("there is no run {id}") };

@@ -1,18 +1,19 @@
 //! `chorus runs list|show`: the records of past requests.
 
 use crate::cli::{Runs, Status};
-use crate::setup;
+use crate::stores;
 use crate::terminal::{say, table, usd};
 use crate::trace::calls;
 use anyhow::{Context, bail};
-use chorus_store::{Outcome, OutcomeStore, Page, RunFilter, RunId, RunRecord, RunStatus, RunStore};
+use chorus_store::{Outcome, Page, RunFilter, RunId, RunRecord, RunStatus};
 use std::process::ExitCode;
 
 /// Lists or shows.
 pub(crate) async fn run(command: Runs) -> anyhow::Result<ExitCode> {
     match command {
-        Runs::List { limit, decision, status, json, runs_file } => {
-            let store = setup::existing_records(runs_file)?;
+        Runs::List { limit, decision, status, json, at } => {
+            let kept = stores::named(at.config.as_deref(), None)?;
+            let store = stores::existing_records(&kept, at.runs_file).await?;
             let status = status.map(|s| match s {
                 Status::Ok => RunStatus::Ok,
                 Status::Failed => RunStatus::Failed,
@@ -28,12 +29,13 @@ pub(crate) async fn run(command: Runs) -> anyhow::Result<ExitCode> {
                 say(&listing(&runs));
             }
         }
-        Runs::Show { id, json, runs_file } => {
-            let store = setup::existing_records(runs_file.clone())?;
+        Runs::Show { id, json, at } => {
+            let kept = stores::named(at.config.as_deref(), None)?;
+            let store = stores::existing_records(&kept, at.runs_file.clone()).await?;
             let id = RunId::parse(&id)
                 .with_context(|| format!("`{id}` is not a run id (run_ and 32 hex digits)"))?;
             let Some(run) = store.get(&id).await? else { bail!("there is no run {id}") };
-            let outcomes = setup::outcomes(runs_file)?.of(&id).await?;
+            let outcomes = stores::outcomes(&kept, at.runs_file)?.of(&id).await?;
             if json {
                 let mut run = serde_json::to_value(&run)?;
                 if let Some(run) = run.as_object_mut().filter(|_| !outcomes.is_empty()) {

@@ -8,13 +8,14 @@ use crate::policy_file::is_policy;
 use crate::printer::Printer;
 use crate::setup;
 use crate::stock::{self, Stock};
+use crate::stores;
 use crate::terminal::note;
 use anyhow::Context;
 use chorus_engine::reload::{self, Bundles, Cause, Offer, Offered, Origin, QUIET, Versions, Watching};
 use chorus_engine::{Configuration, Engine, Inbound, Options};
 use chorus_server::{Bound, Door, DoorLimits, Planes, Traces};
-use chorus_spec::Spec;
-use chorus_store::{KeyStore, RunStore};
+use chorus_spec::{KeptWhere, Spec};
+use chorus_store::RunStore;
 use chorus_wire::{ChatRequest, Message, Role};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -30,7 +31,9 @@ pub(crate) async fn run(flags: Serve, envoy: Option<u16>) -> anyhow::Result<Exit
     let (data, management) = addresses(&flags, &spec);
     let (planes, bound) = bind(data, management, envoy).await?;
     let traces = spec.global.tracing.clone().map(Traces::start).transpose()?;
-    let records = traced(Arc::new(setup::records(flags.source.runs_file.clone())?), traces.as_ref());
+    let kept = spec.global.kept_where.clone();
+    let records = stores::records(&kept, flags.source.runs_file.clone()).await?;
+    let records = traced(records, traces.as_ref());
     let stock = Stock::new(flags.file.as_deref(), &flags.source).bounded_by(flags.spending.budget());
     let stock = Arc::new(stock);
     let recall = Some(setup::recall(flags.source.runs_file.clone())?);
@@ -38,7 +41,7 @@ pub(crate) async fn run(flags: Serve, envoy: Option<u16>) -> anyhow::Result<Exit
     if offer.first.folder.is_some() {
         options.folders.config.clone_from(&offer.first.folder);
     }
-    let outcomes = Arc::new(setup::outcomes(flags.source.runs_file.clone())?);
+    let outcomes = stores::outcomes(&kept, flags.source.runs_file.clone())?;
     let engine = stock::engine_of(spec, options, offer.first.artifact.clone()).await?.taking(outcomes).await;
     let engine = match flags.record {
         Some(record) => engine.recording(replay::tapes(flags.source.runs_file.clone(), record)?),
@@ -53,7 +56,7 @@ pub(crate) async fn run(flags: Serve, envoy: Option<u16>) -> anyhow::Result<Exit
     let keep = engine.serving().spec.global.response_api;
     let responses = setup::responses(flags.source.runs_file.clone(), &keep)?;
     let door = Door::new(engine.clone(), limits).managing(Arc::clone(&configuration)).keeping(responses);
-    let door = keyed(door, &flags)?.traced(traces);
+    let door = keyed(door, &kept, &flags).await?.traced(traces);
     door.set_ready(true);
     note(&greeting(&engine, &bound));
 
@@ -153,10 +156,10 @@ fn origin(flags: &Serve) -> anyhow::Result<Origin> {
     Ok(Origin::Policy { file, base })
 }
 
-/// The door with the API keys of this user.
-fn keyed(door: Door, flags: &Serve) -> anyhow::Result<Door> {
-    let keys = KeyStore::open(&setup::keys_file(flags.keys_file.clone())?)?;
-    if flags.require_keys && keys.list()?.iter().all(|key| key.revoked_at_ms.is_some()) {
+/// The door with its API keys.
+async fn keyed(door: Door, kept: &KeptWhere, flags: &Serve) -> anyhow::Result<Door> {
+    let keys = stores::keys(kept, flags.keys_file.clone()).await?;
+    if flags.require_keys && keys.list().await?.iter().all(|key| key.revoked_at_ms.is_some()) {
         note("note: keys are required and there is none: `chorus keys create --user NAME` makes one");
     }
     Ok(door.keyed(keys, flags.require_keys))

@@ -38,10 +38,12 @@ impl Bounds {
         let chosen = scene.model.as_ref().map(ModelId::as_str);
         let names: Vec<&str> = chosen.map_or_else(|| models.collect(), |model| vec![model]);
         let windows = names.iter().filter_map(|name| scene.calls.context_window(name));
-        Self::within(settings, windows.min().unwrap_or(USUAL_WINDOW), request.max_output_tokens())
+        Self::within(settings, windows.min(), request.max_output_tokens())
     }
 
-    fn within(settings: &CompressionSettings, window: u64, output: Option<u64>) -> Self {
+    /// Within a window, for a request that may ask for so much output.
+    pub(super) fn within(settings: &CompressionSettings, window: Option<u64>, output: Option<u64>) -> Self {
+        let window = window.unwrap_or(USUAL_WINDOW);
         let usual = output.unwrap_or(USUAL_OUTPUT).min(window / MOST_OUTPUT_SHARE);
         let room = window.saturating_sub(settings.reserve_output_tokens.unwrap_or(usual));
         let trigger = settings.trigger_tokens.unwrap_or(room * TRIGGER_PERCENT / 100);
@@ -82,12 +84,12 @@ mod tests {
     #[test]
     fn bounds_come_from_the_window_unless_they_are_written() {
         let auto = CompressionSettings::default();
-        assert_eq!(Bounds::within(&auto, 10_000, Some(1000)), Bounds { trigger: 7200, target: 5400 });
+        assert_eq!(Bounds::within(&auto, Some(10_000), Some(1000)), Bounds { trigger: 7200, target: 5400 });
         let written = CompressionSettings { trigger_tokens: Some(100), target_tokens: Some(50), ..auto };
-        assert_eq!(Bounds::within(&written, 10_000, None), Bounds { trigger: 100, target: 50 });
+        assert_eq!(Bounds::within(&written, Some(10_000), None), Bounds { trigger: 100, target: 50 });
         let reserve =
             CompressionSettings { reserve_output_tokens: Some(5000), ..CompressionSettings::default() };
-        assert_eq!(Bounds::within(&reserve, 10_000, None), Bounds { trigger: 4000, target: 3000 });
+        assert_eq!(Bounds::within(&reserve, Some(10_000), None), Bounds { trigger: 4000, target: 3000 });
     }
 
     #[test]

@@ -11,6 +11,7 @@ use chorus_recall::bm25::scaled;
 use chorus_recall::reflect::{Found, HeldBack, Shown, Weighing, weigh};
 use chorus_recall::{Bm25, rank};
 use chorus_spec::{HybridMode, MemorySettings};
+use chorus_store::Memory;
 use serde::Serialize;
 use serde_json::json;
 
@@ -18,6 +19,11 @@ use serde_json::json;
 const UNAVAILABLE: &str = "memory_unavailable";
 
 const DAY: u64 = 86_400;
+
+/// Memories near a question that are weighed by age and against one another, where not all are: so many times as many as
+/// may be shown, and at least so many.
+const NEAR_TIMES: usize = 8;
+const NEAR_LEAST: usize = 64;
 
 /// What was done, for the record.
 #[derive(Debug, Serialize)]
@@ -76,8 +82,7 @@ async fn found(
     scene: &Scene,
 ) -> Result<(Vec<Found>, usize), String> {
     let mom = &scene.mom;
-    let memories = mom.shelf.store.memories.of(reader.user, reader.encoder).await;
-    let mut memories = memories.map_err(|fault| fault.to_string())?;
+    let mut memories = looked_at(settings, reader, scene).await?;
     let known = memories.len();
     let blocked = Blocked::of(&settings.reflection.block_patterns);
     memories.retain(|memory| !blocked.finds(&memory.text));
@@ -107,6 +112,23 @@ async fn found(
         similarity,
     });
     Ok((rows.collect(), known))
+}
+
+/// The memories that are weighed: all of the user's, or those near the question where the store can tell.
+async fn looked_at(
+    settings: &MemorySettings,
+    reader: &Reader<'_>,
+    scene: &Scene,
+) -> Result<Vec<Memory>, String> {
+    let store = &scene.mom.shelf.store.memories;
+    let found = if store.finds_by_vector() && settings.hybrid.is_none() {
+        let question = vector::of(scene, reader.question).await.ok_or("the question cannot be encoded")?;
+        let most = NEAR_LEAST.max(NEAR_TIMES * settings.retrieval_limit);
+        store.near(reader.user, reader.encoder, &question, most).await
+    } else {
+        store.of(reader.user, reader.encoder).await
+    };
+    found.map_err(|fault| fault.to_string())
 }
 
 fn weighing(settings: &MemorySettings, mom: &Mom) -> Weighing {

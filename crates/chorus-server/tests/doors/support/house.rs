@@ -6,7 +6,7 @@ use bytes::Bytes;
 use chorus_engine::{Artifact, Engine, Env, Limits, Options};
 use chorus_infer::TextEncoder;
 use chorus_server::{Bound, Door, DoorLimits, Planes};
-use chorus_store::{KeyStore, Page, RunFilter, RunId, RunRecord, RunStore, SqliteOutcomes, SqliteRunStore};
+use chorus_store::{Page, RunFilter, RunId, RunRecord, RunStore, SqliteKeys, SqliteOutcomes, SqliteRunStore};
 use chorus_testkit::ScriptedUpstream;
 use http::Request;
 use http_body_util::Full;
@@ -30,7 +30,7 @@ pub(crate) struct Setup {
     /// What is served, and the contracts of its operating points.
     pub(crate) artifact: Artifact,
     /// API keys, and whether every request needs one.
-    pub(crate) keys: Option<(KeyStore, bool)>,
+    pub(crate) keys: Option<(SqliteKeys, bool)>,
     /// How long running requests may take after a stop.
     pub(crate) grace: Duration,
 }
@@ -72,7 +72,7 @@ impl Setup {
         let engine = Engine::of(spec, options, self.artifact).unwrap().taking(outcomes).await;
         let door = Door::new(engine, self.door);
         let door = match self.keys {
-            Some((keys, required)) => door.keyed(keys, required),
+            Some((keys, required)) => door.keyed(Arc::new(keys), required),
             None => door,
         };
         door.set_ready(true);

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Two replicas whose memories and passages are in Qdrant, as its own client speaks it in its local mode; and what they do once it
+# is gone. Everything stays on 127.0.0.1 and is stopped at the end.
+#
+#   CHORUS     the binary; it pulls the encoder that memories need
+#   UPSTREAM   base URL of a scripted backend, with /v1 (`cargo xtask upstream`)
+#   VENV       a virtual environment that may be filled (default: one in the target folder)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+chorus=$(realpath "${CHORUS:?the binary}")
+export CHORUS_UPSTREAM=${UPSTREAM:?a scripted backend}
+venv=${VENV:-${CARGO_TARGET_DIR:-target}/acceptance/venv}
+[[ -x $venv/bin/python ]] || python3 -m venv "$venv"
+"$venv/bin/python" -m pip install --quiet --requirement acceptance/requirements-qdrant.txt
+
+. acceptance/servers.sh
+
+qdrant_port=$(free_port)
+export QDRANT_KEY=sesame
+"$venv/bin/python" acceptance/qdrant_local.py "$qdrant_port" "$QDRANT_KEY" >"$work/qdrant.log" 2>&1 &
+qdrant=$!
+started+=("$qdrant")
+until_open "$qdrant_port"
+
+sed "s/\${QDRANT_PORT}/$qdrant_port/" acceptance/qdrant.yaml >"$work/qdrant.yaml"
+keys=()
+for tenant in t1 t2; do
+  keys+=("$("$chorus" keys create --user "$tenant" --keys-file "$work/tenants.sqlite" 2>/dev/null | grep -o 'ck_[A-Za-z0-9_-]*' | head -n 1)")
+done
+replicas=()
+for name in a b; do
+  port=$(free_port)
+  manage=$(free_port)
+  "$chorus" serve "$work/qdrant.yaml" --port "$port" --management-port "$manage" --grace 2 --no-watch \
+    --runs-file "$work/$name/runs.sqlite" --keys-file "$work/tenants.sqlite" >"$work/$name.log" 2>&1 &
+  started+=($!)
+  until_open "$port"
+  replicas+=("http://127.0.0.1:$port")
+done
+export CHORUS_MANAGE=http://127.0.0.1:$manage QDRANT=http://127.0.0.1:$qdrant_port
+python3 acceptance/test_qdrant.py there "${replicas[@]}" "${keys[@]}" || { cat "$work"/*.log >&2; exit 1; }
+if grep -v -i 'warning\|create_payload_index' "$work/qdrant.log" | grep -q .; then
+  cat "$work/qdrant.log" >&2
+  fail "a question was not one of Qdrant's API"
+fi
+kill "$qdrant"
+wait "$qdrant" 2>/dev/null || true
+python3 acceptance/test_qdrant.py gone "${replicas[@]}" "${keys[@]}" || { cat "$work"/*.log >&2; exit 1; }

@@ -1,0 +1,134 @@
+//! Answers that two servers share over a real `redis-server`, where one is on the PATH:
+//! `cargo test -p chorus-server --test doors shared_cache -- --ignored`. Without one it says so and passes.
+
+#![expect(clippy::print_stderr, reason = "who runs it should hear why it did nothing")]
+
+use crate::cache::{CACHED, Words, auto, is_hit, repeating};
+use crate::support::{House, Setup};
+use chorus_store::SqliteKeys;
+use chorus_testkit::Script;
+use serde_json::json;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+/// A Redis server of our own, which ends with the test.
+pub(crate) struct Redis {
+    process: Child,
+    pub(crate) port: u16,
+    _folder: tempfile::TempDir,
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Redis {
+    /// `None` where there is none.
+    pub(crate) async fn start() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let args = ["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""];
+        let server = Command::new("redis-server")
+            .args(args)
+            .current_dir(folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(process) = server else {
+            eprintln!("skipped: no redis-server on the PATH (Debian: apt-get install redis-server)");
+            return None;
+        };
+        while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        Some(Self { process, port, _folder: folder })
+    }
+
+    /// A server whose answers are here.
+    async fn house(&self, keys: &SqliteKeys) -> House {
+        let file = format!(
+            "{CACHED}global:\n  stores:\n    response_cache:\n      backend_type: redis\n      redis: {{ connection: {{ \
+             host: 127.0.0.1, port: {} }} }}\n",
+            self.port
+        );
+        let mut setup = Setup { encoder: Some(Arc::new(Words)), ..Setup::of(&file) };
+        setup.keys = Some((keys.clone(), false));
+        setup.open().await
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a redis-server"]
+async fn f01_f09_replicas_share_answers_and_what_is_taken_out_and_tenants_share_nothing() {
+    let Some(redis) = Redis::start().await else { return };
+    let keys = SqliteKeys::in_memory().unwrap();
+    let (one, other) = (redis.house(&keys).await, redis.house(&keys).await);
+    one.up.on_each("m", [Script::reply("first"), Script::reply("never")]);
+    other.up.on_each("m", [Script::reply("of the other tenant"), Script::reply("second")]);
+    let of = |user: &str| {
+        let (_, key) = keys.create("test", user, &[], 1).unwrap();
+        format!("Bearer {}", key.reveal())
+    };
+    let (t1, t2) = (of("t1"), of("t2"));
+    let ask = async |house: &House, key: &str, text: &str| {
+        let answer = house.chat_with(("authorization", key), &auto(text)).await.whole().await;
+        // An answer is stored when all of it has left, and then the record is written.
+        house.record(answer.header("x-vsr-replay-id")).await;
+        answer
+    };
+    let question = "How do I enable guest access?";
+    assert_eq!(ask(&one, &t1, question).await.text(), "first");
+    let hit = ask(&other, &t1, question).await;
+    assert_eq!(
+        (is_hit(&hit), hit.text().as_str(), hit.header("x-vsr-cache-kind")),
+        (true, "first", Some("exact"))
+    );
+    let alike = ask(&other, &t1, "how do I enable the guest access").await;
+    assert_eq!((alike.header("x-vsr-cache-kind"), alike.text().as_str()), (Some("semantic"), "first"));
+    let tenant = ask(&other, &t2, question).await;
+    assert_eq!((is_hit(&tenant), tenant.text().as_str()), (false, "of the other tenant"));
+    let opposite = ask(&one, &t1, "How do I disable guest access?").await;
+    assert!(!is_hit(&opposite), "a guard refuses across replicas too");
+
+    let health = one.get("/api/v1/response-cache/health").await.json();
+    assert_eq!((&health["status"], &health["backend"]), (&json!("ok"), &json!("redis")));
+    let listed = one.get("/api/v1/response-cache/entries").await.json();
+    assert_eq!(listed["entries"].as_array().map(Vec::len), Some(3), "of all replicas: {listed}");
+    // Taken out at one, gone at the other.
+    let entry = hit.header("x-vsr-cache-entry").unwrap();
+    assert_eq!(one.delete(&format!("/api/v1/response-cache/entries/{entry}")).await.status, 200);
+    let after = ask(&other, &t1, question).await;
+    assert_eq!((is_hit(&after), after.text().as_str()), (false, "second"));
+    let stats = one.get("/api/v1/response-cache/stats").await.json();
+    assert_eq!(
+        (&stats["entries"], &stats["invalidated"], &stats["unanswered"]),
+        (&json!(3), &json!(1), &json!(0))
+    );
+    let flushed = one.post("/api/v1/response-cache/flush", r#"{"confirm":"flush response cache"}"#).await;
+    assert_eq!((flushed.status, &flushed.json()["removed"]), (200, &json!(3)));
+    assert!(!is_hit(&ask(&other, &t2, question).await));
+}
+
+#[tokio::test]
+#[ignore = "needs a redis-server"]
+async fn requests_go_on_without_their_redis_server() {
+    let Some(redis) = Redis::start().await else { return };
+    let house = redis.house(&SqliteKeys::in_memory().unwrap()).await;
+    let body = repeating("the answer?", &json!({}));
+    let first = house.chat(&body).await;
+    house.record(first.header("x-vsr-replay-id")).await;
+    assert!(is_hit(&house.chat(&body).await));
+    drop(redis);
+    let answer = house.chat(&body).await;
+    assert_eq!((answer.status, is_hit(&answer)), (200, false));
+    let record = house.record(answer.header("x-vsr-replay-id")).await;
+    let trace = &record.traces["plugins"]["response_cache"];
+    assert_eq!(*trace, json!({"hit": false, "failed": "the store did not answer"}));
+    let health = house.get("/api/v1/response-cache/health").await.json();
+    assert_eq!(health["status"], "unreachable");
+    let stats = house.get("/api/v1/response-cache/stats").await;
+    assert_eq!((stats.status, &stats.json()["error"]["code"]), (503, &json!("store_unavailable")));
+}

@@ -1,0 +1,48 @@
+//! Where run records, outcomes and API keys are kept (`services.router_replay`, `services.api_keys`).
+//!
+//! Plain data of the file; it knows no store. Source: contract §1.9; `api_keys` and `ca_file` are ours.
+
+use crate::Secret;
+use std::time::Duration;
+
+/// Where they are kept. Read when a process starts.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct KeptWhere {
+    /// Run records and outcomes; `None` is a file of this machine.
+    pub records: Option<PostgresServer>,
+    /// How long a database keeps runs; `None` is for good.
+    pub records_for: Option<Duration>,
+    /// API keys; `None` is a file of this machine.
+    pub keys: Option<PostgresServer>,
+}
+
+/// How a PostgreSQL database is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostgresServer {
+    /// A host, or the folder of a Unix socket; default `localhost`.
+    pub host: String,
+    /// Its port; default 5432.
+    pub port: u16,
+    /// The database's name.
+    pub database: String,
+    /// Who asks.
+    pub user: String,
+    /// The password, by reference.
+    pub password: Option<Secret>,
+    /// How the connection is protected; default [`PostgresMode::VerifyFull`], on this machine [`PostgresMode::Disable`].
+    pub mode: PostgresMode,
+    /// Whose certificates are trusted: a file in PEM; default the public authorities.
+    pub ca_file: Option<String>,
+}
+
+/// How a connection is protected (`ssl_mode`). Source: the modes of PostgreSQL's own client; those that encrypt only where
+/// the server happens to offer it promise nothing, and are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PostgresMode {
+    /// Not at all.
+    Disable,
+    /// Encrypted, by any certificate.
+    Require,
+    /// Encrypted, by a certificate of the host's own.
+    VerifyFull,
+}
