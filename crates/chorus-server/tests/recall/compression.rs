@@ -191,37 +191,19 @@ fn saved(preview: &Value) -> Option<u64> {
     Some(preview["tokens_before"].as_u64()? - preview["tokens_after"].as_u64()?)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn originals_that_wait_are_counted_and_can_be_forgotten() {
+#[tokio::test]
+async fn originals_end_with_their_run_and_can_be_forgotten() {
     let house = open(&plugin(RECOVERABLE), "").await;
     let path = "/api/v1/context-compression/recovery/invalidate";
-    let (at_work, looked) = (std::sync::Arc::new(std::sync::Mutex::new(None)), house.bound.management);
-    let seen = std::sync::Arc::clone(&at_work);
-    house.up.on_with("m", move |_| {
-        // While the model is asked, the original waits.
-        let answer = std::thread::spawn(move || health(looked)).join().unwrap();
-        *seen.lock().unwrap() = Some(answer);
-        Script::reply("done")
-    });
-    post(&house, &agent(&log())).await;
-    let waiting = at_work.lock().unwrap().take().unwrap();
-    assert!(waiting.contains("\"originals\":1") && waiting.contains("\"routes\":1"), "{waiting}");
-    let after = operated(&house, "GET", "/api/v1/context-compression/health", &Value::Null).await.json();
-    assert_eq!(after["originals"], 0, "the run has ended");
-    let forgot = operated(&house, "POST", path, &json!({"all": true})).await;
-    assert_eq!((forgot.status, &forgot.json()["removed"]), (200, &json!(0)));
+    let answer = post(&house, &agent(&log())).await;
+    assert_eq!(did(&house, &answer, "context_compression").await["recoverable"], 1);
+    let health = operated(&house, "GET", "/api/v1/context-compression/health", &Value::Null).await.json();
+    assert_eq!((&health["routes"], &health["originals"]), (&json!(1), &json!(0)), "the run has ended");
+    for body in [json!({"all": true}), json!({"run": "run_1"})] {
+        let forgot = operated(&house, "POST", path, &body).await;
+        assert_eq!((forgot.status, &forgot.json()["removed"]), (200, &json!(0)), "{body}");
+    }
     for body in [json!({}), json!({"all": true, "run": "run_1"}), json!({"everything": true})] {
         assert_eq!(operated(&house, "POST", path, &body).await.status, 400, "{body}");
     }
-}
-
-/// The plugin's health, asked on a socket of its own.
-fn health(at: std::net::SocketAddr) -> String {
-    use std::io::{Read, Write};
-    let mut socket = std::net::TcpStream::connect(at).unwrap();
-    let ask = "GET /api/v1/context-compression/health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
-    socket.write_all(ask.as_bytes()).unwrap();
-    let mut text = String::new();
-    socket.read_to_string(&mut text).unwrap();
-    text
 }
