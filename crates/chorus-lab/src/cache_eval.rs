@@ -67,7 +67,8 @@ pub struct CacheReport {
     /// On pairs of public sets of intents, where those are at hand; nothing is chosen on them.
     pub intents: Vec<CacheRow>,
     /// Of the half that it was chosen on, so that nobody learns from the other: near misses that no guard refuses, and
-    /// paraphrases that were no hits, each with what refused it and its similarity.
+    /// paraphrases that were no hits, each with what refused it and its similarity. Of the pairs of intents, what an
+    /// assistant was asked and was wrongly found; nobody looks at what a bank was asked.
     pub wrong: Vec<(Relation, String, String, Option<Difference>, f64)>,
 }
 
@@ -102,9 +103,10 @@ impl EvalCache {
         let intents = read(intents)?;
         let threshold = self.threshold.unwrap_or_else(|| choose(&chosen_on));
         let cosine = calibration.cosine(threshold.as_similarity());
-        let wrong = chosen_on.iter().filter(|it| match it.pair.relation {
+        let wrong = chosen_on.iter().chain(&intents).filter(|it| match it.pair.relation {
             Relation::Paraphrase => !is_hit(it, cosine),
-            Relation::Tenant => false,
+            Relation::OtherIntent => is_hit(it, cosine),
+            Relation::Tenant | Relation::SameIntent | Relation::OtherBankingIntent => false,
             _ => it.differs.is_none(),
         });
         Ok(CacheReport {
