@@ -12,6 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 
+/// How long a run and its record may take to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Every way to work, over a, b and c.
 const WAYS: [&str; 8] = [
     "{ type: static }",
@@ -84,13 +87,8 @@ impl House {
         let id = chorus_store::RunId::parse(&run.id).unwrap();
         while run.next().await.is_some() {}
         drop(run);
-        for _ in 0..1000 {
-            if let Some(record) = self.records.get(&id).await.unwrap() {
-                return record;
-            }
-            tokio::task::yield_now().await;
-        }
-        panic!("no record")
+        assert!(self.engine.drain(PATIENCE).await, "the run comes to its end");
+        self.records.get(&id).await.unwrap().unwrap()
     }
 
     /// The record of the run executed again under that algorithm, and where it strayed.

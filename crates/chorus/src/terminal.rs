@@ -32,7 +32,7 @@ pub(crate) fn is_watched() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// Lines of the log that wait to be written (`log_lines_waiting`); a reader that does not read costs lines, and no answer.
+/// Lines of the log that wait to be written (`max_log_lines`); a reader that does not read costs lines, and no answer.
 const LOG_LINES: usize = 8192;
 
 /// Starts the log on standard error, written by a thread of its own: lines that come together leave together. The rest of
