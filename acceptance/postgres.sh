@@ -28,34 +28,31 @@ if [[ $(id -u) == 0 ]]; then
   chown postgres "$work/pg" "$work/password"
 fi
 "${owner[@]}" "$bin/initdb" --pgdata "$work/pg" --username router --pwfile "$work/password" --auth scram-sha-256 >"$work/initdb.log"
-port=$(free_port)
+pg_port=$(free_port)
 start_postgres() {
-  "${owner[@]}" "$bin/postgres" -D "$work/pg" -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
+  "${owner[@]}" "$bin/postgres" -D "$work/pg" -p "$pg_port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
     >>"$work/postgres.log" 2>&1 &
   postgres=$!
   started+=("$postgres")
-  until_open "$port"
+  until_open "$pg_port"
 }
 start_postgres
-sql() { PGPASSWORD=$POSTGRES_PASSWORD "$bin/psql" -h 127.0.0.1 -p "$port" -U router -d "$1" -qAtc "$2"; }
+sql() { PGPASSWORD=$POSTGRES_PASSWORD "$bin/psql" -h 127.0.0.1 -p "$pg_port" -U router -d "$1" -qAtc "$2"; }
 for _ in $(seq 100); do sql postgres "SELECT 1" >/dev/null 2>&1 && break; sleep 0.1; done
 for name in chorus chorus_runs_test chorus_spool_test chorus_outcomes_test chorus_keys_test; do
   sql postgres "CREATE DATABASE $name"
 done
 
 # The stores by themselves.
-CHORUS_TEST_POSTGRES=$port:$POSTGRES_PASSWORD cargo test -q -p chorus-store --test real_postgres -- --ignored --nocapture
+CHORUS_TEST_POSTGRES=$pg_port:$POSTGRES_PASSWORD cargo test -q -p chorus-store --test real_postgres -- --ignored --nocapture
 
-sed "s/\${POSTGRES_PORT}/$port/" acceptance/postgres.yaml >"$work/postgres.yaml"
+sed "s/\${POSTGRES_PORT}/$pg_port/" acceptance/postgres.yaml >"$work/postgres.yaml"
 replicas=() managements=() served=()
 for name in a b; do
-  data=$(free_port) management=$(free_port)
-  "$chorus" serve "$work/postgres.yaml" --port "$data" --management-port "$management" --grace 2 --no-watch --require-keys \
-    --runs-file "$work/$name/runs.sqlite" >"$work/$name.log" 2>&1 &
-  served+=($!)
-  started+=($!)
-  until_open "$data"
-  replicas+=("http://127.0.0.1:$data")
+  management=$(free_port)
+  serve "$name" "$work/postgres.yaml" --management-port "$management" --require-keys
+  served+=("${started[-1]}")
+  replicas+=("http://127.0.0.1:$port")
   managements+=("http://127.0.0.1:$management")
 done
 ask() { python3 acceptance/postgres.py "$@" || { cat "$work"/*.log >&2; exit 1; }; }
@@ -93,13 +90,9 @@ for pid in "${served[@]}"; do kill "$pid"; wait "$pid" || true; done
 kill -INT "$postgres"
 wait "$postgres" 2>/dev/null || true
 sed '/api_keys/d' "$work/postgres.yaml" >"$work/records.yaml"
-data=$(free_port)
-"$chorus" serve "$work/records.yaml" --port "$data" --management-port 0 --grace 2 --no-watch \
-  --runs-file "$work/a/runs.sqlite" --keys-file "$work/a/keys.sqlite" >"$work/c.log" 2>&1 &
-started+=($!)
-until_open "$data"
-grep -q "could not be reached" "$work/c.log" || fail "it does not say that the database is away: $(cat "$work/c.log")"
-ask unkeyed "http://127.0.0.1:$data"
+serve a "$work/records.yaml" --management-port 0 --keys-file "$work/a/keys.sqlite"
+grep -q "could not be reached" "$work/a.log" || fail "it does not say that the database is away: $(cat "$work/a.log")"
+ask unkeyed "http://127.0.0.1:$port"
 start_postgres
 until_runs 11
 echo "records that waited are brought over: 11 in all"

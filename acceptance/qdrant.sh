@@ -25,16 +25,12 @@ until_open "$qdrant_port"
 sed "s/\${QDRANT_PORT}/$qdrant_port/" acceptance/qdrant.yaml >"$work/qdrant.yaml"
 keys=()
 for tenant in t1 t2; do
-  keys+=("$("$chorus" keys create --user "$tenant" --keys-file "$work/tenants.sqlite" 2>/dev/null | grep -o 'ck_[A-Za-z0-9_-]*' | head -n 1)")
+  keys+=("$(tenant_key "$tenant" "$work/tenants.sqlite")")
 done
 replicas=()
 for name in a b; do
-  port=$(free_port)
   manage=$(free_port)
-  "$chorus" serve "$work/qdrant.yaml" --port "$port" --management-port "$manage" --grace 2 --no-watch \
-    --runs-file "$work/$name/runs.sqlite" --keys-file "$work/tenants.sqlite" >"$work/$name.log" 2>&1 &
-  started+=($!)
-  until_open "$port"
+  serve "$name" "$work/qdrant.yaml" --management-port "$manage" --keys-file "$work/tenants.sqlite"
   replicas+=("http://127.0.0.1:$port")
 done
 export CHORUS_MANAGE=http://127.0.0.1:$manage QDRANT=http://127.0.0.1:$qdrant_port

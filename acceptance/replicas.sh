@@ -27,11 +27,7 @@ until_open "$redis_port"
 sed "s/\${REDIS_ADDRESS}/127.0.0.1:$redis_port/g" acceptance/replicas.yaml >"$work/replicas.yaml"
 replicas=()
 for name in a b; do
-  port=$(free_port)
-  "$chorus" serve "$work/replicas.yaml" --port "$port" --management-port 0 --grace 2 --no-watch \
-    --runs-file "$work/$name/runs.sqlite" --keys-file "$work/$name/keys.sqlite" >"$work/$name.log" 2>&1 &
-  started+=($!)
-  until_open "$port"
+  serve "$name" "$work/replicas.yaml" --management-port 0 --keys-file "$work/$name/keys.sqlite"
   replicas+=("http://127.0.0.1:$port")
 done
 python3 acceptance/replicas.py shared "${replicas[@]}" || { cat "$work"/*.log >&2; exit 1; }
@@ -40,16 +36,12 @@ python3 acceptance/replicas.py shared "${replicas[@]}" || { cat "$work"/*.log >&
 sed "s/\${REDIS_PORT}/$redis_port/" acceptance/cached.yaml >"$work/cached.yaml"
 keys=()
 for tenant in t1 t2; do
-  keys+=("$("$chorus" keys create --user "$tenant" --keys-file "$work/tenants.sqlite" 2>/dev/null | grep -o 'ck_[A-Za-z0-9_-]*' | head -n 1)")
+  keys+=("$(tenant_key "$tenant" "$work/tenants.sqlite")")
 done
 cached=()
 for name in c d; do
-  port=$(free_port)
   manage=$(free_port)
-  "$chorus" serve "$work/cached.yaml" --port "$port" --management-port "$manage" --grace 2 --no-watch \
-    --runs-file "$work/$name/runs.sqlite" --keys-file "$work/tenants.sqlite" >"$work/$name.log" 2>&1 &
-  started+=($!)
-  until_open "$port"
+  serve "$name" "$work/cached.yaml" --management-port "$manage" --keys-file "$work/tenants.sqlite"
   cached+=("http://127.0.0.1:$port" "http://127.0.0.1:$manage")
 done
 python3 acceptance/replicas.py cached "${cached[@]}" "${keys[@]}" || { cat "$work"/*.log >&2; exit 1; }

@@ -24,3 +24,18 @@ until_open() {
   cat "$work"/*.log >&2 || true
   fail "nothing listens on port $1"
 }
+
+# serve NAME CONFIG FLAGS...: starts $chorus with run records of its own; its data plane is at $port then.
+serve() {
+  local name=$1
+  shift
+  port=$(free_port)
+  "$chorus" serve "$@" --port "$port" --grace 2 --no-watch --runs-file "$work/$name/runs.sqlite" >"$work/$name.log" 2>&1 &
+  started+=($!)
+  until_open "$port"
+}
+
+# tenant_key USER KEYS_FILE: a new key of that user.
+tenant_key() {
+  "$chorus" keys create --user "$1" --keys-file "$2" 2>/dev/null | grep -o 'ck_[A-Za-z0-9_-]*' | head -n 1
+}
