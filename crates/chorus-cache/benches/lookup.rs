@@ -1,6 +1,6 @@
 //! A lookup by meaning among many answers of one partition, without the encoder: `cargo bench -p chorus-cache --bench lookup`.
 
-use chorus_cache::mirror::{Place, Row};
+use chorus_cache::mirror::Row;
 use chorus_cache::{Answers, Bounds, Labels, Mirror, NewAnswer, Question, Worded};
 use chorus_spec::CacheEviction;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
@@ -88,7 +88,7 @@ fn shared(c: &mut Criterion) {
             vector: vector(n),
         });
         let stored = usize::try_from(entries).unwrap_or(usize::MAX);
-        mirror.take_in("p", 1, stored, rows.collect(), Place { after: entries }, usize::MAX);
+        mirror.take_in("p", 1, stored, rows.collect(), entries, usize::MAX);
         let Some(asked) = answer(entries / 2).worded else { return };
         c.bench_function(&format!("by meaning among {entries} of a shared store"), |b| {
             b.iter(|| black_box(mirror.alike(black_box(&asked), 0.8)));

@@ -16,7 +16,7 @@ mod statement;
 mod words;
 
 pub use entailment::{Judgement, Verdict, entailment};
-pub use statement::sentences;
+pub use statement::{sentences, sentences_by};
 use std::collections::BTreeSet;
 use words::{Kind, Words};
 

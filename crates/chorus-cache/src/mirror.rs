@@ -38,16 +38,10 @@ pub struct Candidate {
     pub differs: Option<Difference>,
 }
 
-/// Where reading a partition goes on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Place {
-    /// Rows later than this one are new.
-    pub after: u64,
-}
-
 #[derive(Default)]
 struct Partition {
-    place: Place,
+    /// Rows of the store later than this one are new.
+    after: u64,
     matrix: Matrix,
     rows: Vec<Row>,
     known: BTreeSet<String>,
@@ -65,10 +59,10 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Where reading that partition goes on.
+    /// The row of the store after which reading that partition goes on.
     #[must_use]
-    pub fn place(&self, partition: &str) -> Place {
-        self.partitions.get(partition).map(|it| it.place).unwrap_or_default()
+    pub fn after(&self, partition: &str) -> u64 {
+        self.partitions.get(partition).map_or(0, |it| it.after)
     }
 
     /// Rows of that partition.
@@ -77,15 +71,15 @@ impl Mirror {
         self.partitions.get(partition).map_or(0, |it| it.rows.len())
     }
 
-    /// Takes in what the store said of a partition: its epoch, how many rows it has, and the new ones in order, up to that
-    /// place. Partitions that were not used for the longest time make room.
+    /// Takes in what the store said of a partition: its epoch, how many rows it has, and the new ones in order, the
+    /// last of them `after`. Partitions that were not used for the longest time make room.
     pub fn take_in(
         &mut self,
         partition: &str,
         epoch: u64,
         stored: usize,
         new: Vec<Row>,
-        place: Place,
+        after: u64,
         most_bytes: usize,
     ) {
         if epoch != self.epoch {
@@ -95,7 +89,7 @@ impl Mirror {
         self.turns += 1;
         let it = self.partitions.entry(partition.to_owned()).or_default();
         it.used = self.turns;
-        it.place = place;
+        it.after = after;
         self.bytes -= it.bytes;
         new.into_iter().for_each(|row| it.push(row));
         self.bytes += it.bytes;
@@ -204,8 +198,8 @@ mod tests {
             row("opposite", "How do I disable guest access?", [1.0, 0.0]),
             row("far", "How do I bake bread?", [0.0, 1.0]),
         ];
-        mirror.take_in("t1", 7, 3, rows, Place { after: 3 }, MOST);
-        mirror.take_in("t2", 7, 0, Vec::new(), Place { after: 3 }, MOST);
+        mirror.take_in("t1", 7, 3, rows, 3, MOST);
+        mirror.take_in("t2", 7, 0, Vec::new(), 3, MOST);
         let found = mirror.alike(&asked("t1", "How do I enable guest access?"), 0.9);
         let told: Vec<_> = found.iter().map(|it| (it.exact.as_str(), it.differs)).collect();
         assert_eq!(told, [("opposite", Some(Difference::Polarity)), ("same", None)]);
@@ -216,14 +210,14 @@ mod tests {
     #[test]
     fn reading_goes_on_where_it_stopped_and_starts_anew_with_an_epoch() {
         let mut mirror = Mirror::default();
-        mirror.take_in("p", 7, 1, vec![row("a", "x", [1.0, 0.0])], Place { after: 4 }, MOST);
-        assert_eq!((mirror.place("p"), mirror.place("q")), (Place { after: 4 }, Place::default()));
-        mirror.take_in("p", 7, 2, vec![row("b", "x", [1.0, 0.0])], Place { after: 9 }, MOST);
-        assert_eq!((near(&mirror, "p").len(), mirror.place("p").after), (2, 9));
+        mirror.take_in("p", 7, 1, vec![row("a", "x", [1.0, 0.0])], 4, MOST);
+        assert_eq!((mirror.after("p"), mirror.after("q")), (4, 0));
+        mirror.take_in("p", 7, 2, vec![row("b", "x", [1.0, 0.0])], 9, MOST);
+        assert_eq!((near(&mirror, "p").len(), mirror.after("p")), (2, 9));
         // The answer to the very same request was stored again.
-        mirror.take_in("p", 7, 2, vec![row("a", "y", [0.0, 1.0])], Place { after: 11 }, MOST);
+        mirror.take_in("p", 7, 2, vec![row("a", "y", [0.0, 1.0])], 11, MOST);
         assert_eq!(near(&mirror, "p"), ["b"]);
-        mirror.take_in("p", 8, 1, vec![row("c", "x", [1.0, 0.0])], Place { after: 12 }, MOST);
+        mirror.take_in("p", 8, 1, vec![row("c", "x", [1.0, 0.0])], 12, MOST);
         assert_eq!(near(&mirror, "p"), ["c"]);
     }
 
@@ -231,11 +225,11 @@ mod tests {
     fn what_the_store_has_no_longer_goes() {
         let mut mirror = Mirror::default();
         let rows = (0..20).map(|n| row(&n.to_string(), "x", [1.0, 0.0])).collect();
-        mirror.take_in("p", 1, 20, rows, Place { after: 20 }, MOST);
+        mirror.take_in("p", 1, 20, rows, 20, MOST);
         mirror.forget("p", "3");
         assert_eq!(mirror.len("p"), 19);
-        mirror.take_in("p", 1, 2, Vec::new(), Place { after: 21 }, MOST);
-        assert_eq!((mirror.len("p"), mirror.place("p").after), (0, 0), "it is read anew");
+        mirror.take_in("p", 1, 2, Vec::new(), 21, MOST);
+        assert_eq!((mirror.len("p"), mirror.after("p")), (0, 0), "it is read anew");
     }
 
     #[test]
@@ -244,10 +238,10 @@ mod tests {
         let of = |name: &str| vec![row(name, "x", [1.0, 0.0])];
         let most = 2 * (OVERHEAD_BYTES + 3);
         for (turn, partition) in ["a", "b", "a", "c"].into_iter().enumerate() {
-            mirror.take_in(partition, 1, 1, of(&turn.to_string()), Place { after: turn as u64 }, 2 * most);
+            mirror.take_in(partition, 1, 1, of(&turn.to_string()), turn as u64, 2 * most);
         }
         assert_eq!(["a", "b", "c"].map(|it| mirror.len(it)), [2, 1, 1]);
-        mirror.take_in("d", 1, 1, of("d"), Place { after: 9 }, 2 * most);
+        mirror.take_in("d", 1, 1, of("d"), 9, 2 * most);
         assert_eq!(["a", "b", "c", "d"].map(|it| mirror.len(it)), [2, 0, 1, 1]);
         assert!(mirror.bytes <= 2 * most);
     }

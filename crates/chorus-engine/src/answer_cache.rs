@@ -34,6 +34,9 @@ pub const CACHE_AUDIT_ROWS: usize = 1_000;
 /// Most answers that one listing shows (`cache_list_rows`).
 pub const CACHE_LIST_ROWS: usize = 1_000;
 
+/// From so many neighbours on, they are compared off the runtime's own threads.
+const MANY: usize = 5_000;
+
 /// The answers of a process, or those that it shares with its replicas.
 #[derive(Default)]
 pub struct AnswerCache {

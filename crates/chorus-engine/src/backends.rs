@@ -176,7 +176,7 @@ impl Backends {
             return Ok(self.local()?.complete(model, call.request, call.caller).await?);
         }
         let target = deployment.target(&self.env).await?;
-        let underway = entered(deployment, &call).await?;
+        let underway = entered(deployment, call.total, call.tokens).await?;
         let limits = deployment.timeouts(call.total);
         let body = body_of(call.request, &deployment.backend.endpoint).into();
         match self.upstream.complete(&target, body, call.headers, &limits).await {
@@ -200,8 +200,7 @@ impl Backends {
         let deployment = &picked.deployment;
         self.open()?;
         let target = deployment.target(&self.env).await?;
-        let entering = tokio::time::timeout(total, deployment.enter(tokens));
-        let underway = entering.await.map_err(|_| missed::too_busy())?;
+        let underway = entered(deployment, total, tokens).await?;
         match self.upstream.vectors(&target, body, wish, headers, &deployment.timeouts(total)).await {
             Ok(vectors) => {
                 underway.succeeded(vectors.usage.map(|usage| usage.total_tokens));
@@ -225,7 +224,7 @@ impl Backends {
             return Ok(self.local()?.stream(model, call.request, call.caller).await?);
         }
         let target = deployment.target(&self.env).await?;
-        let underway = entered(deployment, &call).await?;
+        let underway = entered(deployment, call.total, call.tokens).await?;
         let limits = deployment.timeouts(call.total);
         let body = body_of(call.request, &deployment.backend.endpoint).into();
         match self.upstream.stream(&target, body, call.headers, &limits).await {
@@ -299,8 +298,8 @@ impl Backends {
 }
 
 /// Waits its turn where a backend takes only so many calls at once.
-async fn entered(deployment: &Arc<Deployment>, call: &BackendCall<'_>) -> Result<Underway, Missed> {
-    let entering = tokio::time::timeout(call.total, deployment.enter(call.tokens));
+async fn entered(deployment: &Arc<Deployment>, total: Duration, tokens: u64) -> Result<Underway, Missed> {
+    let entering = tokio::time::timeout(total, deployment.enter(tokens));
     entering.await.map_err(|_| missed::too_busy())
 }
 

@@ -193,11 +193,7 @@ impl Engine {
             if let Some((tapes, tape)) = taping {
                 keep(tapes, tape.with_calls_of(ledger.deck())).await;
             }
-            if let Some(records) = records
-                && let Err(fault) = records.append(record).await
-            {
-                tracing::error!(%fault, "a run record could not be kept");
-            }
+            record_in(records, record).await;
         });
         Run { id, created, parts, shared, work: Work::new(work) }
     }
@@ -369,6 +365,15 @@ impl Engine {
             tracing::error!(%fault, "run records could not be flushed");
         }
         ended
+    }
+}
+
+/// Keeps a run's record, where records are kept; what goes wrong there is the log's, not the answer's.
+async fn record_in(records: Option<Arc<dyn RunStore>>, record: RunRecord) {
+    if let Some(records) = records
+        && let Err(fault) = records.append(record).await
+    {
+        tracing::error!(%fault, "a run record could not be kept");
     }
 }
 

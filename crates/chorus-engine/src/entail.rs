@@ -10,6 +10,7 @@ use crate::classify::Classifiers;
 use crate::fault::{Code, Fault};
 use chorus_cache::guard::{entailment, sentences};
 use chorus_infer::TextEncoder;
+use chorus_recall::vector::dot;
 use chorus_signals::Calibration;
 use std::collections::BTreeMap;
 
@@ -79,7 +80,6 @@ impl Alike {
     #[must_use]
     pub fn likeness(&self, one: &str, other: &str) -> f64 {
         let (Some(one), Some(other)) = (self.vectors.get(one), self.vectors.get(other)) else { return 0.0 };
-        let cosine: f64 = one.iter().zip(other).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
-        self.calibration.apply(cosine).clamp(0.0, 1.0)
+        self.calibration.apply(f64::from(dot(one, other))).clamp(0.0, 1.0)
     }
 }

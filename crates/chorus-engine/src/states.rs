@@ -5,7 +5,7 @@
 
 use crate::env::Env;
 use chorus_collab::WorkflowStates;
-use chorus_spec::{FlowRedis, FlowState, FlowStore};
+use chorus_spec::{FlowState, FlowStore, RedisServer};
 use chorus_store::{FileStates, MemoryStates, RedisPlace, RedisStates};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,7 +55,7 @@ fn opened(wanted: &FlowState, env: &Env) -> Result<Arc<dyn WorkflowStates>, Stat
     })
 }
 
-pub(crate) fn place(redis: &FlowRedis, env: &Env) -> Result<RedisPlace, StatesFault> {
+pub(crate) fn place(redis: &RedisServer, env: &Env) -> Result<RedisPlace, StatesFault> {
     let password = redis.password.as_ref().map(|secret| env.reveal(secret)).transpose();
     Ok(RedisPlace {
         address: redis.address.clone(),
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_password_that_is_not_set_is_named_not_shown() {
         let password = Some(chorus_spec::Secret::new("${REDIS_PASSWORD}"));
-        let redis = FlowRedis { password, ..FlowRedis::default() };
+        let redis = RedisServer { password, ..RedisServer::default() };
         let wanted = FlowState { store: FlowStore::Redis(Box::new(redis)), ..FlowState::default() };
         let fault = opened(&wanted, &Env::of(|_| None)).err().unwrap().to_string();
         assert!(fault.contains("REDIS_PASSWORD"), "{fault}");

@@ -13,8 +13,6 @@ use crate::{body, reply};
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use chorus_engine::{Code, Fault, Mom};
 use chorus_spec::ModelId;
 use chorus_upstream::VectorFormat;
@@ -112,14 +110,10 @@ fn texts(input: Value) -> Result<Vec<String>, Fault> {
     }
 }
 
-/// Numbers, or the base64 of little-endian floats of four bytes.
 fn written(vector: &[f32], format: VectorFormat) -> Value {
     match format {
         VectorFormat::Float => json!(vector),
-        VectorFormat::Base64 => {
-            let bytes: Vec<u8> = vector.iter().flat_map(|n| n.to_le_bytes()).collect();
-            json!(STANDARD.encode(bytes))
-        }
+        VectorFormat::Base64 => json!(VectorFormat::base64(vector)),
     }
 }
 
@@ -130,6 +124,8 @@ fn bad(param: &str, text: impl Into<String>) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
 
     #[test]
     fn the_two_formats_say_the_same() {

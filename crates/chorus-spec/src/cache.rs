@@ -2,7 +2,7 @@
 //!
 //! Plain data of the file; it knows no entry and no key. Source: contract §1.9, §1.10.
 
-use crate::FlowRedis;
+use crate::RedisServer;
 use std::time::Duration;
 
 /// What one route does with answers that were given before.
@@ -203,7 +203,7 @@ pub struct CacheServer {
     /// What it is.
     pub speaks: CacheServerKind,
     /// How it is reached; names of keys begin with `vllm-sr:cache:` by default.
-    pub place: FlowRedis,
+    pub place: RedisServer,
     /// How long one question may take; default one second. A request waits for it.
     pub timeout: Duration,
 }

@@ -33,6 +33,7 @@ mod provider;
 mod qdrant;
 mod rag;
 mod read;
+mod redis;
 mod replay;
 mod response_api;
 mod rule;
@@ -64,7 +65,7 @@ pub use deployment::{
 };
 pub use diagnostic::{DIAGNOSTIC_CODES, Diagnostic, DiagnosticCode, Severity, code};
 pub use family::{Family, SignalKey};
-pub use flow_state::{FlowRedis, FlowState, FlowStore};
+pub use flow_state::{FlowState, FlowStore};
 pub use grounding::{GroundingPolicy, GroundingReference, GroundingScorer, GroundingSettings};
 pub use ids::{Digest, MicroUsd, MissingVariable, ModelId, Place, Secret, Template};
 pub use image_gen::{ImageBackend, ImageGenSettings};
@@ -93,6 +94,7 @@ pub use rag::{
 pub use read::{
     Checked, Document, MASK, built_in_knowledge, documented_loopers, looper_parameters, read, read_document,
 };
+pub use redis::RedisServer;
 pub use replay::ReplaySettings;
 pub use response_api::ResponseApi;
 pub use rule::{Condition, NumericPredicate, OnAbsent, Test};

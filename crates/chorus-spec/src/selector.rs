@@ -3,7 +3,7 @@
 //! Sources: contract §1.7 for keys and defaults, where §7.1 does not call one a fault. Keys that the contract does not
 //! have are marked *extension*. It knows no selector's arithmetic.
 
-use crate::{FlowRedis, ModelId, OnError};
+use crate::{ModelId, OnError, RedisServer};
 use std::time::Duration;
 
 /// How a decision picks one of its candidates.
@@ -409,7 +409,7 @@ impl Default for SessionSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionStore {
     /// How it is reached; names of keys begin with `vllm-sr:sessions:` by default.
-    pub place: FlowRedis,
+    pub place: RedisServer,
     /// A conversation that is silent for so long is forgotten; default a day.
     pub ttl: Duration,
     /// How long one question may take; default 200 ms. A request waits for it.
@@ -418,7 +418,7 @@ pub struct SessionStore {
 
 impl Default for SessionStore {
     fn default() -> Self {
-        let place = FlowRedis { key_prefix: "vllm-sr:sessions:".to_owned(), ..FlowRedis::default() };
+        let place = RedisServer { key_prefix: "vllm-sr:sessions:".to_owned(), ..RedisServer::default() };
         Self { place, ttl: Duration::from_secs(86_400), timeout: Duration::from_millis(200) }
     }
 }

@@ -1,6 +1,6 @@
 //! Services around the data plane: who issues tokens, where limits are counted, where traces go.
 
-use crate::FlowRedis;
+use crate::RedisServer;
 use std::time::Duration;
 
 /// An issuer whose tokens (JWT) say who a caller is: a provider `jwt` of `services.authz`. It is ours.
@@ -70,7 +70,7 @@ pub enum LimitStore {
     /// In a Redis server, which replicas share: a provider `redis-limiter`, which is ours.
     Redis {
         /// The server.
-        server: Box<FlowRedis>,
+        server: Box<RedisServer>,
         /// Whether a request goes on where it cannot be asked (`fail_open`); else it is refused.
         fail_open: bool,
     },

@@ -431,7 +431,7 @@ fn waiting(state: &str) -> (Option<chorus_spec::FlowState>, Vec<(Severity, &'sta
 
 #[test]
 fn where_workflows_wait_is_read() {
-    use chorus_spec::{FlowRedis, FlowState, FlowStore, Secret};
+    use chorus_spec::{FlowState, FlowStore, RedisServer, Secret};
     assert_eq!(waiting("{}"), (Some(FlowState::default()), vec![]));
     let (state, told) = waiting("{ store_backend: file, ttl_seconds: 60, file: { directory: ./waiting } }");
     assert!(told.is_empty(), "{told:?}");
@@ -443,7 +443,7 @@ fn where_workflows_wait_is_read() {
            tls_skip_verify: true, max_retries: 1, pool_size: 4, key_prefix: 'x:' } }",
     );
     assert!(told.is_empty(), "{told:?}");
-    let want = FlowRedis {
+    let want = RedisServer {
         address: "cache:7000".to_owned(),
         database: 2,
         password: Some(Secret::new("${SECRET}")),

@@ -5,8 +5,10 @@
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{Client, ConnectionAddr, ErrorKind, IntoConnectionInfo as _, RedisConnectionInfo, RedisError};
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 /// The port where an address names none.
 const PORT: u16 = 6379;
@@ -92,6 +94,38 @@ impl RedisLine {
             self.client.get_connection_manager_with_config(config).await
         };
         self.connection.get_or_try_init(connect).await.cloned()
+    }
+}
+
+/// How long a server that failed is left alone, so that requests do not wait for it one after the other.
+const REST: Duration = Duration::from_secs(1);
+
+/// Since when a server rests, and of what kind its failure was.
+#[derive(Default)]
+pub(crate) struct Rest(Mutex<Option<(Instant, &'static str)>>);
+
+impl Rest {
+    /// The kind of the failure after which it rests now.
+    pub(crate) fn now(&self) -> Option<&'static str> {
+        self.last().filter(|(since, _)| since.elapsed() < REST).map(|(_, kind)| kind)
+    }
+
+    /// It has failed, and rests from now on; whether it had answered since it failed before.
+    pub(crate) fn begin(&self, kind: &'static str) -> bool {
+        self.set(Some((Instant::now(), kind))).is_none()
+    }
+
+    /// It has answered.
+    pub(crate) fn end(&self) {
+        self.set(None);
+    }
+
+    fn last(&self) -> Option<(Instant, &'static str)> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, state: Option<(Instant, &'static str)>) -> Option<(Instant, &'static str)> {
+        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), state)
     }
 }
 

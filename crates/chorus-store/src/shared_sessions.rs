@@ -2,18 +2,15 @@
 //!
 //! One key a conversation, with its own time to live; how long it was silent is what has gone of that, on the server's clock. It
 //! knows no model: what is kept is a text of whoever keeps it. **Invariant:** while the server is away nobody waits for it but
-//! one question a [`PAUSE`]; and no fault repeats an address or a password.
+//! one question a second; and no fault repeats an address or a password.
 
-use crate::redis_line::{self, RedisLine, RedisPlace, RedisPlaceFault};
+use crate::redis_line::{self, RedisLine, RedisPlace, RedisPlaceFault, Rest};
 use redis::RedisError;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// How long a connection may take: a request waits for it.
 const CONNECT_TIME: Duration = Duration::from_secs(1);
-/// How long the server is left alone after a failure.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// Why it cannot be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +25,7 @@ struct Shared {
     line: RedisLine,
     prefix: String,
     ttl: Duration,
-    failed: Mutex<Option<(Instant, SessionsFault)>>,
+    rest: Rest,
 }
 
 impl std::fmt::Debug for RedisSessions {
@@ -45,7 +42,7 @@ impl RedisSessions {
     /// [`RedisPlaceFault`].
     pub fn new(place: &RedisPlace, ttl: Duration, timeout: Duration) -> Result<Self, RedisPlaceFault> {
         let line = RedisLine::new(place, CONNECT_TIME, timeout)?;
-        Ok(Self(Arc::new(Shared { line, prefix: place.key_prefix.clone(), ttl, failed: Mutex::default() })))
+        Ok(Self(Arc::new(Shared { line, prefix: place.key_prefix.clone(), ttl, rest: Rest::default() })))
     }
 
     /// What is kept of a conversation, and how long it was silent.
@@ -85,29 +82,19 @@ impl RedisSessions {
 
     /// A server that failed a moment ago is not asked again.
     fn unless_away(&self) -> Result<(), SessionsFault> {
-        let failed = self.0.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        match *failed {
-            Some((since, fault)) if since.elapsed() < PAUSE => Err(fault),
-            _ => Ok(()),
-        }
+        self.0.rest.now().map_or(Ok(()), |kind| Err(SessionsFault(kind)))
     }
 
     fn told<T>(&self, answer: Result<T, RedisError>) -> Result<T, SessionsFault> {
-        let mut failed = self.0.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = answer.map_err(|fault| redis_line::kind(&fault));
         match answer {
-            Ok(answer) => {
-                *failed = None;
-                Ok(answer)
+            Ok(_) => self.0.rest.end(),
+            Err(kind) if self.0.rest.begin(kind) => {
+                tracing::warn!(kind, "the Redis server of conversations failed");
             }
-            Err(fault) => {
-                let kind = redis_line::kind(&fault);
-                if failed.is_none() {
-                    tracing::warn!(kind, "the Redis server of conversations failed");
-                }
-                *failed = Some((Instant::now(), SessionsFault(kind)));
-                Err(SessionsFault(kind))
-            }
+            Err(_) => {}
         }
+        answer.map_err(SessionsFault)
     }
 }
 

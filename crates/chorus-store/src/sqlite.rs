@@ -10,6 +10,7 @@
 
 use crate::migrate::migrate;
 use crate::rows::{self, fault};
+use crate::store::{Done, tell};
 use crate::{Page, Receipt, RunFilter, RunId, RunRecord, RunStore, StoreFault};
 use futures_util::future::BoxFuture;
 use rusqlite::{Connection, OpenFlags};
@@ -32,8 +33,6 @@ const LOG_PAGES: u32 = 4096;
 
 /// How long another process may hold the file.
 const BUSY: Duration = Duration::from_secs(5);
-
-type Done = oneshot::Sender<Result<(), StoreFault>>;
 
 enum Job {
     Append(Box<RunRecord>, Done),
@@ -186,13 +185,6 @@ fn commit(connection: &Connection, batch: &mut Vec<(Box<RunRecord>, Done)>) {
                 tell(done, Err(fault(&error)));
             }
         }
-    }
-}
-
-/// A caller that submitted and left still gets its failure into the log.
-fn tell(done: Done, outcome: Result<(), StoreFault>) {
-    if let Err(Err(error)) = done.send(outcome) {
-        tracing::error!(%error, "a run record was not kept");
     }
 }
 

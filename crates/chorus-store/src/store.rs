@@ -81,6 +81,16 @@ impl Default for Page {
 #[must_use = "a record is safe only when its receipt says so"]
 pub struct Receipt(pub(crate) tokio::sync::oneshot::Receiver<Result<(), StoreFault>>);
 
+/// Who waits at the other end of a [`Receipt`].
+pub(crate) type Done = tokio::sync::oneshot::Sender<Result<(), StoreFault>>;
+
+/// Says what became of a record. A caller that submitted and left still gets its failure into the log.
+pub(crate) fn tell(done: Done, outcome: Result<(), StoreFault>) {
+    if let Err(Err(error)) = done.send(outcome) {
+        tracing::error!(%error, "a run record was not kept");
+    }
+}
+
 impl Receipt {
     /// Returns when the record is safe.
     ///

@@ -191,12 +191,7 @@ impl Upstream {
             request.headers_mut().clone_from(&headers);
             request
         };
-        let clock = Clock::start(limits);
-        let answer = match attempt(&pool.pooled, ask(), clock).await {
-            Err(Lost { died_idle: true, .. }) => attempt(&pool.fresh, ask(), clock).await,
-            outcome => outcome,
-        };
-        answer.map_err(|lost| lost.fault)?.accepted().await?.collect().await
+        self.asked(&pool, ask, Clock::start(limits)).await?.accepted().await?.collect().await
     }
 
     /// Posts JSON; `Ok` when the status is 2xx.
@@ -239,15 +234,26 @@ impl Upstream {
             request.headers_mut().clone_from(&headers);
             request
         };
+        let answer = self.asked(&pool, ask, clock).await?;
+        let head = answer.head.headers.clone();
+        Ok((head, answer.accepted().await?))
+    }
+
+    /// What a request is answered, over a pooled connection; over a fresh one where that turned out to be dead.
+    async fn asked(
+        &self,
+        pool: &Pool,
+        ask: impl Fn() -> Request<Full<Bytes>>,
+        clock: Clock,
+    ) -> Result<Answer, UpstreamFault> {
         let answer = match attempt(&pool.pooled, ask(), clock).await {
             Err(Lost { died_idle: true, .. }) => {
                 self.reconnects.fetch_add(1, Ordering::Relaxed);
-                attempt(&pool.fresh, ask(), clock).await.map_err(|lost| lost.fault)?
+                attempt(&pool.fresh, ask(), clock).await
             }
-            outcome => outcome.map_err(|lost| lost.fault)?,
+            outcome => outcome,
         };
-        let head = answer.head.headers.clone();
-        Ok((head, answer.accepted().await?))
+        answer.map_err(|lost| lost.fault)
     }
 
     /// The connections that lead to a target.

@@ -28,6 +28,15 @@ pub enum VectorFormat {
     Base64,
 }
 
+impl VectorFormat {
+    /// A vector as [`Base64`](Self::Base64) has it.
+    #[must_use]
+    pub fn base64(vector: &[f32]) -> String {
+        let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
+        STANDARD.encode(bytes)
+    }
+}
+
 /// What an answer has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VectorsWish {
@@ -145,10 +154,7 @@ fn mend(entry: &mut RawObject, wish: VectorsWish) -> Result<bool, UpstreamFault>
     }
     let rewritten = match wish.format {
         VectorFormat::Float => entry.write("embedding", &vector),
-        VectorFormat::Base64 => {
-            let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
-            entry.write("embedding", &STANDARD.encode(bytes))
-        }
+        VectorFormat::Base64 => entry.write("embedding", &VectorFormat::base64(&vector)),
     };
     rewritten.map(|()| true).map_err(UpstreamFault::malformed)
 }

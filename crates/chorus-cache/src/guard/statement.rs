@@ -62,7 +62,8 @@ const ABOVE: [&[&str]; 5] = [&["more", "than"], &["over"], &["at", "least"], &["
 const BELOW: [&[&str]; 6] =
     [&["less", "than"], &["fewer", "than"], &["under"], &["at", "most"], &["below"], &["up", "to"]];
 /// Words of those expressions, which are no words of meaning.
-const BOUNDING: [&str; 9] = ["more", "less", "fewer", "least", "most", "over", "above", "under", "below"];
+const BOUNDING: [&str; 10] =
+    ["more", "less", "fewer", "least", "most", "over", "above", "under", "below", "exceeds"];
 /// Words of which a thing has one at a time, a kind a line.
 const VALUES: &str = include_str!("one_of_a_kind.txt");
 
@@ -225,7 +226,7 @@ impl Statement {
 /// Words that are looked at by themselves, and therefore are no words of meaning here.
 fn is_listed(word: &Word) -> bool {
     let word = word.folded.as_str();
-    [&SUPPOSING[..], &ALL, &BREAKS, &BOUNDING].iter().any(|list| list.contains(&word)) || word == "exceeds"
+    [&SUPPOSING[..], &ALL, &BREAKS, &BOUNDING].iter().any(|list| list.contains(&word))
 }
 
 /// The kinds of which a thing has one value at a time, as stems.
@@ -236,13 +237,19 @@ fn kinds() -> &'static [BTreeSet<String>] {
     })
 }
 
-/// The sentences of a text that state or ask something.
+/// The sentences of a text that state or ask something; a semicolon ends one too.
 pub fn sentences(text: &str) -> Vec<&str> {
+    sentences_by(text, &['.', '!', '?', ';'])
+}
+
+/// The sentences of a text that state or ask something, by the marks that end one where a blank follows. A line of marks
+/// alone, such as a rule or a fence, is none.
+pub fn sentences_by<'a>(text: &'a str, marks: &[char]) -> Vec<&'a str> {
     let mut found = Vec::new();
     for line in text.lines() {
         let mut rest = line.trim();
         while !rest.is_empty() {
-            let (sentence, after) = rest.split_at(end_of_sentence(rest));
+            let (sentence, after) = rest.split_at(end_of_sentence(rest, marks));
             found.push(sentence.trim());
             rest = after.trim_start();
         }
@@ -251,12 +258,11 @@ pub fn sentences(text: &str) -> Vec<&str> {
     found
 }
 
-/// After a full stop that a blank follows, so that `3.5` stays whole; or the end.
-fn end_of_sentence(text: &str) -> usize {
+/// After a mark that a blank follows, so that `3.5` and `e.g.x` stay whole; or the end.
+fn end_of_sentence(text: &str, marks: &[char]) -> usize {
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
-        let ends =
-            matches!(c, '.' | '!' | '?' | ';') && chars.peek().is_none_or(|(_, next)| next.is_whitespace());
+        let ends = marks.contains(&c) && chars.peek().is_none_or(|(_, next)| next.is_whitespace());
         if ends || matches!(c, '。' | '！' | '？') {
             return at + c.len_utf8();
         }

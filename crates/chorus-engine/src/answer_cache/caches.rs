@@ -53,11 +53,11 @@ impl Caches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chorus_spec::{CacheServerKind, FlowRedis};
+    use chorus_spec::{CacheServerKind, RedisServer};
     use std::time::Duration;
 
     fn server(prefix: &str) -> CacheStore {
-        let place = FlowRedis { key_prefix: prefix.to_owned(), ..FlowRedis::default() };
+        let place = RedisServer { key_prefix: prefix.to_owned(), ..RedisServer::default() };
         let server = CacheServer { speaks: CacheServerKind::Redis, place, timeout: Duration::from_secs(1) };
         CacheStore { backend: CacheBackend::Server(Box::new(server)), ..CacheStore::default() }
     }

@@ -3,15 +3,12 @@
 //! It knows no server. **Invariant:** an answer whose request was looked up in an earlier epoch is not kept, whatever runs at
 //! the same time.
 
-use super::Put;
+use super::{MANY, Put};
 use chorus_cache::{Answers, Bounds, Filter, Found, Listed, Looked, NewAnswer, Question, Tally};
 use chorus_spec::CacheEviction;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
-
-/// From so many neighbours on, they are looked through off the runtime's own threads.
-const MANY: usize = 5_000;
 
 /// The answers, their clock and their epoch.
 pub(super) struct Here {

@@ -4,8 +4,8 @@
 //! this process. It knows no server by name. **Invariant:** what is given was in the server, under its key and in its epoch,
 //! when it was taken: what is here only says which one to ask for.
 
-use super::CACHE_BYTES;
-use chorus_cache::mirror::{Candidate, Place, Row};
+use super::{CACHE_BYTES, MANY};
+use chorus_cache::mirror::{Candidate, Row};
 use chorus_cache::{Found, Looked, Mirror, Question, Refused, Worded};
 use chorus_signals::language_of;
 use chorus_store::shared_answers::{KeyLook, KeyWish, SharedAnswer, SharedRow};
@@ -14,9 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Pages of a partition that one lookup reads at most; what is left is read by the next ones.
 const PAGES: usize = 8;
-
-/// From so many rows on, they are compared off the runtime's own threads.
-const MANY: usize = 5_000;
 
 /// The server, and what is known of its partitions.
 pub(super) struct Shared {
@@ -62,12 +59,11 @@ impl Shared {
     /// Reads what is new in a partition, within bounds.
     async fn follow(&self, partition: &str) -> Result<(), AnswersFault> {
         for _ in 0..PAGES {
-            let place = self.mirror(|mirror| mirror.place(partition));
-            let new = self.store.rows(partition, place.after).await?;
+            let after = self.mirror(|mirror| mirror.after(partition));
+            let new = self.store.rows(partition, after).await?;
             let rows = new.rows.into_iter().map(row).collect();
-            let place = Place { after: new.after };
             self.mirror(|mirror| {
-                mirror.take_in(partition, new.epoch, new.stored, rows, place, CACHE_BYTES);
+                mirror.take_in(partition, new.epoch, new.stored, rows, new.after, CACHE_BYTES);
             });
             if !new.more {
                 break;

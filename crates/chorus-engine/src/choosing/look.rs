@@ -41,10 +41,8 @@ pub(crate) async fn see(mom: &Mom, routed: &mut Routed, asked: &Asked) {
 async fn session(mom: &Mom, routed: &Routed, asked: &Asked) -> Option<SessionSight> {
     let settings = &mom.spec.global.sessions;
     let key = key(&asked.session, asked.caller.as_deref(), &asked.request, settings)?;
-    let known = match goes_on(&asked.request) {
-        true => mom.selection.sessions.get(&key, Instant::now()).await,
-        false => None,
-    };
+    let known =
+        if goes_on(&asked.request) { mom.selection.sessions.get(&key, Instant::now()).await } else { None };
     let (state, idle) = known.unzip();
     let idle_ms = idle.map_or(0, |it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
     let mut sight = SessionSight {

@@ -4,7 +4,7 @@
 //! no shape of an answer. **Invariant:** no other model's vectors are given instead: they would be others; and where an operating
 //! point looks at everything that leaves, nothing leaves here.
 
-use super::{Engine, log};
+use super::{Engine, log, record_in};
 use crate::deliver::left;
 use crate::fault::{Code, Fault};
 use crate::life::Life;
@@ -68,11 +68,7 @@ impl Engine {
             let mut record = lived(life, &inbound.request, ask, told).await;
             record.path = Some(PATH.to_owned());
             log(&record);
-            if let Some(records) = records
-                && let Err(fault) = records.append(record).await
-            {
-                tracing::error!(%fault, "a run record could not be kept");
-            }
+            record_in(records, record).await;
         });
         let outcome =
             outcome.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the request failed badly")));

@@ -4,6 +4,7 @@
 //!
 //! Source: support by shared words ([`KnownText`]), which is weak evidence.
 
+use chorus_cache::guard::sentences_by;
 use chorus_collab::fusion::{KnownText, Support};
 use chorus_wire::{ChatReply, ChatRequest, Role};
 
@@ -42,31 +43,7 @@ pub(crate) fn unsupported(claims: &[String], material: &KnownText) -> Vec<String
 
 /// Sentences, and lines, of a text.
 pub(crate) fn statements(text: &str) -> Vec<String> {
-    let mut all = Vec::new();
-    for line in text.lines() {
-        let mut rest = line.trim();
-        while !rest.is_empty() {
-            let end = end_of_sentence(rest);
-            let (sentence, after) = rest.split_at(end);
-            all.push(sentence.trim().to_owned());
-            rest = after.trim_start();
-        }
-    }
-    // A line of marks alone, such as a rule or a fence, states nothing.
-    all.retain(|it| it.chars().any(char::is_alphanumeric));
-    all
-}
-
-/// After a full stop that a blank follows, so that `3.5` and `e.g.x` stay whole; or the end.
-fn end_of_sentence(text: &str) -> usize {
-    let mut chars = text.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        let ends = matches!(c, '.' | '!' | '?') && chars.peek().is_none_or(|(_, next)| next.is_whitespace());
-        if ends || matches!(c, '。' | '！' | '？') {
-            return at + c.len_utf8();
-        }
-    }
-    text.len()
+    sentences_by(text, &['.', '!', '?']).into_iter().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -75,14 +75,14 @@ impl Conversations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chorus_spec::FlowRedis;
+    use chorus_spec::RedisServer;
 
     #[tokio::test]
     async fn without_its_server_a_replica_knows_its_own_turns_and_counts_them() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         drop(listener);
-        let place = FlowRedis { address, retries: 0, ..FlowRedis::default() };
+        let place = RedisServer { address, retries: 0, ..RedisServer::default() };
         let store = SessionStore { place, ..SessionStore::default() };
         let (meters, env) = (Arc::<Meters>::default(), Env::of(|_| None));
         let kept = Conversations::here(Arc::default()).shared_in(Some(&store), &env, &meters).unwrap();

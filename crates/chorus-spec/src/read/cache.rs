@@ -3,13 +3,14 @@
 //! It knows one key at a time. **Invariant:** a store that this version does not have is an error at its line, unless the
 //! file switches it off.
 
+use super::credential::secret;
 use super::cursor::Cursor;
-use super::flow_state::password;
 use super::headers::header_name;
+use super::redis::DATABASES_MOST;
 use crate::diagnostic::code;
 use crate::{
     CacheBackend, CacheControls, CacheDirective, CacheEviction, CacheMode, CacheRevision, CacheScope,
-    CacheServer, CacheServerKind, CacheSettings, CacheStore, FlowRedis, Permille, ReplaySettings,
+    CacheServer, CacheServerKind, CacheSettings, CacheStore, Permille, RedisServer, ReplaySettings,
 };
 use std::time::Duration;
 
@@ -50,8 +51,6 @@ const SCOPES: [(&str, Option<CacheScope>); 4] = [
 const ENTRIES_MOST: i64 = 10_000_000;
 /// Where a server listens unless the file says otherwise.
 const PORT: i64 = 6379;
-/// Greatest number of a database.
-const DATABASES_MOST: i64 = 65_535;
 /// How long a question to a server may take, in seconds, unless the file says otherwise, and at most.
 const TIMEOUT_SECONDS: (i64, i64) = (1, 60);
 /// What names of keys begin with, unless the file says otherwise.
@@ -99,10 +98,10 @@ fn server(at: &Cursor<'_>, speaks: CacheServerKind) -> CacheServer {
     let timeout = link.as_ref().and_then(|it| it.integer_in("timeout", 1, TIMEOUT_SECONDS.1));
     let host = link.as_ref().and_then(host).unwrap_or_else(|| "localhost".to_owned());
     let port = link.as_ref().and_then(|it| it.integer_in("port", 1, 65_535)).unwrap_or(PORT);
-    let place = FlowRedis {
+    let place = RedisServer {
         address: if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") },
         database: link.as_ref().and_then(|it| it.integer_in("database", 0, DATABASES_MOST)).unwrap_or(0),
-        password: link.as_ref().and_then(password),
+        password: link.as_ref().and_then(|it| secret(it, "password")),
         tls: link.as_ref().is_some_and(tls),
         tls_any_certificate: false,
         // A lookup that has to wait for another try is a miss.

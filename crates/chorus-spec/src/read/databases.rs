@@ -2,8 +2,8 @@
 //!
 //! **Invariant:** a password is a reference; and records do not cross a network in the clear unless the file says so.
 
+use super::credential::secret;
 use super::cursor::Cursor;
-use super::flow_state::password;
 use crate::diagnostic::code;
 use crate::{KeptWhere, PostgresMode, PostgresServer};
 use std::time::Duration;
@@ -79,7 +79,7 @@ fn server(at: &Cursor<'_>) -> Option<PostgresServer> {
         port: at.integer_in("port", 1, 65_535).and_then(|port| u16::try_from(port).ok()).unwrap_or(5432),
         database: database?,
         user: user?,
-        password: password(at),
+        password: secret(at, "password"),
         mode: at.word("ssl_mode", &MODES).unwrap_or(unsaid),
         ca_file: at.string("ca_file"),
     })

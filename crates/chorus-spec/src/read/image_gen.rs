@@ -3,8 +3,9 @@
 //! It knows the two servers that this version speaks to. Source: contract §1.10, Appendix A (`ImageGenPluginConfig`,
 //! `OpenAIImageGenConfig`, `VLLMOmniImageGenConfig`); defaults are those of the contract's engine.
 
+use super::credential::secret;
 use super::cursor::Cursor;
-use super::rag::{known, secret};
+use super::rag::known;
 use crate::diagnostic::code;
 use crate::{ImageBackend, ImageGenSettings, Template};
 use std::time::Duration;

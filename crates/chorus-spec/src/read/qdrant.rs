@@ -2,8 +2,8 @@
 //!
 //! **Invariant:** a name of a collection can stand in a path as it is.
 
+use super::credential::secret;
 use super::cursor::Cursor;
-use super::flow_state::secret;
 use crate::QdrantPlace;
 use crate::diagnostic::code;
 use std::time::Duration;

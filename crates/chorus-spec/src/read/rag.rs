@@ -2,6 +2,7 @@
 //!
 //! It knows the backends that this version runs, and the others by name. Source: contract §1.10.
 
+use super::credential::secret;
 use super::cursor::Cursor;
 use super::document::json;
 use super::headers::header_name;
@@ -234,17 +235,6 @@ fn mcp(at: &Cursor<'_>) -> Option<McpSearch> {
 
 fn timeout(at: &Cursor<'_>) -> Duration {
     at.count("timeout_seconds").map_or(TIMEOUT, Duration::from_secs)
-}
-
-/// The credential under the key; warns where it is written out.
-pub(super) fn secret(at: &Cursor<'_>, key: &str) -> Option<Secret> {
-    let named = at.get(key)?;
-    let text = named.text().filter(|text| !text.is_empty())?;
-    if !(text.starts_with("${") && text.ends_with('}')) {
-        let help = "write `${NAME}` and set that environment variable".to_owned();
-        named.warn_help(code::LITERAL_SECRET, "a credential is written into the file", help);
-    }
-    Some(Secret::new(text))
 }
 
 /// Reports every key that the backend does not have: the contract's table knows no keys below `backend_config`.

@@ -3,9 +3,9 @@
 //! It knows no network. **Invariant:** no key and no trace leaves this machine in the clear unless the file says so.
 
 use super::cursor::Cursor;
-use super::flow_state;
+use super::redis;
 use crate::diagnostic::code;
-use crate::{FlowRedis, LimitStore, TokenAlgorithm, TokenIssuer, TraceExport};
+use crate::{LimitStore, RedisServer, TokenAlgorithm, TokenIssuer, TraceExport};
 use std::time::Duration;
 
 /// What tokens are signed with where the file does not say.
@@ -76,8 +76,8 @@ pub(super) fn limit_store(services: &Cursor<'_>) -> LimitStore {
     let is_redis =
         |it: &&Cursor<'_>| it.get("type").and_then(|at| at.text()).as_deref() == Some("redis-limiter");
     let Some(shared) = providers.iter().find(is_redis) else { return LimitStore::Process };
-    let defaults = FlowRedis { key_prefix: "chorus:limits:".to_owned(), ..FlowRedis::default() };
-    let server = Box::new(flow_state::redis(shared, defaults));
+    let defaults = RedisServer { key_prefix: "chorus:limits:".to_owned(), ..RedisServer::default() };
+    let server = Box::new(redis::server(shared, "db", defaults));
     LimitStore::Redis { server, fail_open: at.boolean("fail_open").unwrap_or(false) }
 }
 

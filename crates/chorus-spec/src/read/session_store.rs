@@ -1,16 +1,14 @@
 //! `global.router.learning.state_store`: where what is known of conversations is kept. Source: contract §4.8.
 
 use super::cursor::Cursor;
-use super::flow_state::{address, password};
-use crate::{FlowRedis, SessionStore};
+use super::redis;
+use crate::SessionStore;
 use std::time::Duration;
 
 /// The words of `backend`, and whether replicas share it.
 const BACKENDS: [(&str, bool); 2] = [("memory", false), ("redis", true)];
 /// The longest that one question may take, in milliseconds.
 const TIMEOUT_MOST: i64 = 60_000;
-/// Greatest number of a Redis database.
-const DATABASES_MOST: i64 = 65_535;
 
 /// Reads it; `None` is the memory of each process.
 pub(super) fn read(global: &Cursor<'_>) -> Option<Box<SessionStore>> {
@@ -21,22 +19,10 @@ pub(super) fn read(global: &Cursor<'_>) -> Option<Box<SessionStore>> {
     let defaults = SessionStore::default();
     let timeout = at.integer_in("timeout_ms", 1, TIMEOUT_MOST).and_then(|it| u64::try_from(it).ok());
     Some(Box::new(SessionStore {
-        place: at.get("redis").map_or(defaults.place.clone(), |server| place(&server, defaults.place)),
+        place: redis::server(&at, "database", defaults.place),
         ttl: at.count("ttl_seconds").map_or(defaults.ttl, Duration::from_secs),
         timeout: timeout.map_or(defaults.timeout, Duration::from_millis),
     }))
-}
-
-fn place(at: &Cursor<'_>, defaults: FlowRedis) -> FlowRedis {
-    FlowRedis {
-        address: address(at).unwrap_or(defaults.address),
-        database: at.integer_in("database", 0, DATABASES_MOST).unwrap_or(defaults.database),
-        password: password(at),
-        tls: at.boolean("use_tls").unwrap_or(defaults.tls),
-        tls_any_certificate: at.boolean("tls_skip_verify").unwrap_or(defaults.tls_any_certificate),
-        retries: defaults.retries,
-        key_prefix: at.string("key_prefix").unwrap_or(defaults.key_prefix),
-    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 
 use super::runs::PostgresRuns;
 use super::{PostgresFault, PostgresPlace};
+use crate::store::{Done, tell};
 use crate::{Page, Receipt, RunFilter, RunId, RunRecord, RunStore, SqliteRunStore, StoreFault};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
@@ -26,8 +27,6 @@ const LINGER: Duration = Duration::from_millis(5);
 const RETRY: Duration = Duration::from_secs(5);
 /// How often old runs are removed, where they are.
 const FORGET: Duration = Duration::from_secs(600);
-
-type Done = oneshot::Sender<Result<(), StoreFault>>;
 
 enum Job {
     Append(Box<RunRecord>, Done),
@@ -266,13 +265,6 @@ fn every(period: Duration) -> Interval {
     let mut ticks = interval(period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks
-}
-
-/// A caller that submitted and left still gets its failure into the log.
-fn tell(done: Done, outcome: Result<(), StoreFault>) {
-    if let Err(Err(error)) = done.send(outcome) {
-        tracing::error!(%error, "a run record was not kept");
-    }
 }
 
 #[cfg(test)]

@@ -5,19 +5,14 @@
 
 use super::scripts::Scripts;
 use super::{AnswersFault, KeyLook, KeyWish, SharedAnswer, SharedAnswers, SharedPut, SharedRow, SharedRows};
-use crate::redis_line::{self, RedisLine, RedisPlace, RedisPlaceFault};
+use crate::redis_line::{self, RedisLine, RedisPlace, RedisPlaceFault, Rest};
 use chorus_cache::{Bounds, Filter, Listed, NewAnswer, Tally};
 use chorus_recall::vector::{from_bytes, to_bytes};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use redis::{FromRedisValue, RedisError, ScriptInvocation, Value};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use tokio::time::Instant;
-
-/// How long a server that failed is left alone (`cache_rest`).
-const REST: Duration = Duration::from_secs(1);
 
 /// Rows of a partition, or answers of a listing, in one step: a server does one step at a time.
 const PAGE: usize = 256;
@@ -31,7 +26,7 @@ pub struct RedisAnswers {
     prefix: String,
     timeout: Duration,
     scripts: Scripts,
-    rests_until: Mutex<Option<Instant>>,
+    rest: Rest,
 }
 
 impl fmt::Debug for RedisAnswers {
@@ -51,13 +46,13 @@ impl RedisAnswers {
             prefix: place.key_prefix.clone(),
             timeout,
             scripts: Scripts::new(),
-            rests_until: Mutex::default(),
+            rest: Rest::default(),
         })
     }
 
     /// Has the server do that in one step, unless it rests.
     async fn ask<T: FromRedisValue>(&self, mut step: ScriptInvocation<'_>) -> Result<T, AnswersFault> {
-        if self.rests() {
+        if self.rest.now().is_some() {
             return Err(AnswersFault("it failed a moment ago"));
         }
         step.key(self.prefix.as_str());
@@ -71,15 +66,10 @@ impl RedisAnswers {
             Err(_) => Err("it did not answer in time"),
         };
         answered.map_err(|kind| {
-            *self.rests_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + REST);
+            self.rest.begin(kind);
             tracing::warn!(kind, "the server of cached answers failed; requests are answered without it");
             AnswersFault(kind)
         })
-    }
-
-    fn rests(&self) -> bool {
-        let until = *self.rests_until.lock().unwrap_or_else(PoisonError::into_inner);
-        until.is_some_and(|until| Instant::now() < until)
     }
 
     async fn look(&self, key: &str, wish: KeyWish) -> Result<KeyLook, AnswersFault> {
