@@ -96,7 +96,7 @@ pub fn difference(a: &Reading, b: &Reading) -> Option<Difference> {
     if !a.asks.is_empty() && !b.asks.is_empty() && a.asks.is_disjoint(&b.asks) {
         return Some(Difference::Question);
     }
-    if a.ways.iter().any(|(from, to)| b.ways.contains(&(to.clone(), from.clone()))) {
+    if order::are_reversed(&a.ways, &b.ways) {
         return Some(Difference::Order);
     }
     is_swapped(a, b).then_some(Difference::Subject)
@@ -186,6 +186,13 @@ mod tests {
             ("What's the weather in Paris?", "Tell me the weather in paris"),
         ] {
             assert_eq!(differs(a, b), None, "{a} | {b}");
+        }
+    }
+
+    #[test]
+    fn a_way_there_and_back_is_no_other_order() {
+        for text in ["q?tO\"q\"", "from Rome to Paris to Rome", "Is tea better than tea?"] {
+            assert_eq!(differs(text, text), None, "{text}");
         }
     }
 

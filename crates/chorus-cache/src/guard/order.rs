@@ -76,6 +76,14 @@ pub(super) fn ways(words: &Words) -> BTreeSet<(String, String)> {
     found
 }
 
+/// Whether one text has a way that the other has only the other way round; a way there and back says nothing.
+pub(super) fn are_reversed(a: &BTreeSet<(String, String)>, b: &BTreeSet<(String, String)>) -> bool {
+    a.iter().any(|way| {
+        let back = (way.1.clone(), way.0.clone());
+        b.contains(&back) && !b.contains(way) && !a.contains(&back)
+    })
+}
+
 /// The first word of meaning, which `than` measures.
 fn compared(all: &[super::words::Word]) -> Option<String> {
     all.iter().find(|word| word.kind == Kind::Content).map(|word| word.stem.clone())
