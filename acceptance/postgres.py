@@ -18,8 +18,12 @@ def call(url, body=None, key=None, extra=None):
         return error.code, json.load(error), error.headers
 
 
-def chat(replica, key=None):
-    body = {"model": "small", "messages": [{"role": "user", "content": "Is it foggy?"}]}
+# A replica reads what the others were told every ten seconds.
+PERIOD = 10
+
+
+def chat(replica, key=None, model="small", text="Is it foggy?"):
+    body = {"model": model, "messages": [{"role": "user", "content": text}]}
     return call(f"{replica}/v1/chat/completions", body, key)
 
 
@@ -40,6 +44,41 @@ def shared(key, one, other, manage_one, manage_other):
         status, body, _ = call(f"{manage}/v1/router/outcomes", told, extra={"idempotency-key": "k1"})
         assert (status, body["again"]) == (200, again), body
     print("two processes, one set of records, outcomes and keys")
+
+
+def forecast(replica, key):
+    status, body, headers = chat(replica, key, "vllm-sr/auto", "What is the forecast?")
+    assert status == 200, body
+    return headers["x-vsr-replay-id"], headers.get("x-vsr-learning-actions")
+
+
+def within_a_period(replica, key, wanted):
+    until = time.monotonic() + PERIOD + 5
+    while (action := forecast(replica, key)[1]) != wanted:
+        assert time.monotonic() < until, f"{replica}: {action} where it should be {wanted}"
+        time.sleep(0.5)
+
+
+def learnt(one, other, manage_one, manage_other, key):
+    (first, action), (second, _) = forecast(one, key), forecast(one, key)
+    assert action == "keep", action
+    told = {"target": "model", "target_ref": "small", "verdict": "underpowered"}
+
+    def tell(manage, run):
+        status, body, _ = call(f"{manage}/v1/router/outcomes", told | {"replay_id": run}, extra={"idempotency-key": run})
+        assert status == 200, body
+
+    # One verdict of that kind leaves the pick to a draw, two leave it: whoever counted one twice would have left it.
+    tell(manage_one, first)
+    assert forecast(one, key)[1] == "sample"
+    within_a_period(other, key, "sample")
+    time.sleep(PERIOD + 1)
+    for replica in (one, other):
+        assert forecast(replica, key)[1] == "sample", "a verdict was counted twice"
+    tell(manage_other, second)
+    assert forecast(other, key)[1] == "rescue"
+    within_a_period(one, key, "rescue")
+    print("what one replica is told the other has learnt within a period, once")
 
 
 def away(key, *replicas):
@@ -76,4 +115,4 @@ def unkeyed(replica):
 
 
 step, *rest = sys.argv[1:]
-{"shared": shared, "away": away, "back": back, "revoked": revoked, "unkeyed": unkeyed}[step](*rest)
+{"shared": shared, "learnt": learnt, "away": away, "back": back, "revoked": revoked, "unkeyed": unkeyed}[step](*rest)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Two replicas whose memories and passages are in Qdrant, as its own client speaks it in its local mode; and what they do once it
-# is gone. Everything stays on 127.0.0.1 and is stopped at the end.
+# Two replicas whose memories and passages are in Qdrant, as its own client speaks it in its local mode, with found memories in a
+# real Redis server where there is one; and what they do once Qdrant is gone. Everything stays on 127.0.0.1 and is stopped at the end.
 #
 #   CHORUS     the binary; it pulls the encoder that memories need
 #   UPSTREAM   base URL of a scripted backend, with /v1 (`cargo xtask upstream`)
@@ -22,7 +22,19 @@ qdrant=$!
 started+=("$qdrant")
 until_open "$qdrant_port"
 
-sed "s/\${QDRANT_PORT}/$qdrant_port/" acceptance/qdrant.yaml >"$work/qdrant.yaml"
+# Found memories wait in front of it, where there is a redis-server.
+export FOUND=false
+redis_port=$(free_port)
+if command -v redis-server >/dev/null; then
+  FOUND=true
+  redis-server --port "$redis_port" --bind 127.0.0.1 --save "" --dir "$work" >"$work/redis.log" 2>&1 &
+  started+=($!)
+  until_open "$redis_port"
+else
+  echo "not run: found memories in front of Qdrant (no redis-server is on PATH; Debian: apt-get install redis-server)"
+fi
+
+sed "s/\${QDRANT_PORT}/$qdrant_port/; s/\${REDIS_PORT}/$redis_port/; s/\${FOUND}/$FOUND/" acceptance/qdrant.yaml >"$work/qdrant.yaml"
 keys=()
 for tenant in t1 t2; do
   keys+=("$(tenant_key "$tenant" "$work/tenants.sqlite")")

@@ -1,5 +1,6 @@
 """Asks replicas that share a Redis server: replicas.py shared A B, and replicas.py alone A once it is gone; replicas.py cached
-A MANAGE_A B MANAGE_B KEY_1 KEY_2, where they share answers of two tenants, and replicas.py uncached A MANAGE_A KEY."""
+A MANAGE_A B MANAGE_B KEY_1 KEY_2, where they share answers of two tenants, and replicas.py uncached A MANAGE_A KEY; replicas.py
+recorded A MANAGE_A B MANAGE_B, where they share run records, and replicas.py unrecorded and found of the same with the runs."""
 
 import json
 import sys
@@ -129,6 +130,74 @@ def uncached(replica, manage, key):
     print("without its Redis server requests go on, uncached")
 
 
+def forecasts(replicas, count):
+    """The runs of so many questions, asked in turns, earliest first."""
+    runs = []
+    for turn in range(count):
+        body = {"model": "vllm-sr/auto", "messages": [{"role": "user", "content": f"What is forecast {turn}?"}]}
+        status, answer, headers = chat(replicas[turn % 2], body)
+        assert status == 200, answer
+        runs.append(headers["x-vsr-replay-id"])
+    return runs
+
+
+def listed(manage, runs):
+    """Both replicas list those runs, and no other; what is written is written after the answer has left."""
+    for _ in range(100):
+        status, body, _ = http(f"{manage}/v1/router_replay?limit=100")
+        if status == 200 and len(body["data"]) >= len(runs):
+            break
+        time.sleep(0.2)
+    assert status == 200, body
+    assert sorted(run["id"] for run in body["data"]) == sorted(runs), (len(body["data"]), len(runs))
+
+
+def responded(a, b):
+    """A conversation of the Responses door that goes on at the other replica; its runs."""
+    body = {"model": "small", "input": "Is it foggy?"}
+    status, first, headers = http(f"{a}/v1/responses", body)
+    assert status == 200, first
+    runs = [headers["x-vsr-replay-id"]]
+    status, kept, _ = http(f"{b}/v1/responses/{first['id']}")
+    assert status == 200 and kept["output"] == first["output"], kept
+    status, second, headers = http(f"{b}/v1/responses", body | {"previous_response_id": first["id"]})
+    assert status == 200 and second["previous_response_id"] == first["id"], second
+    print("a response that one process keeps the other finds", file=sys.stderr)
+    return [*runs, headers["x-vsr-replay-id"]]
+
+
+def recorded(a, manage_a, b, manage_b):
+    runs = forecasts((a, b), 6)
+    for manage in (manage_a, manage_b):
+        listed(manage, runs)
+        for turn, run in enumerate(runs):
+            status, record, _ = http(f"{manage}/v1/router_replay/{run}")
+            assert status == 200 and f"forecast {turn}?" in record["request_body"], record
+        status, body, _ = http(f"{manage}/v1/router_replay/aggregate?decision=forecasts")
+        assert status == 200 and body["runs"] == 6, body
+    told = {"replay_id": runs[0], "target": "model", "target_ref": "small", "verdict": "good_fit"}
+    for manage, again in ((manage_a, False), (manage_b, True)):
+        status, body, _ = http(f"{manage}/v1/router/outcomes", told, {"idempotency-key": "k1"})
+        assert (status, body["again"]) == (200, again), body
+    print("two processes, one set of records and verdicts over Redis", file=sys.stderr)
+    print(*runs, *responded(a, b))
+
+
+def unrecorded(a, manage_a, b, manage_b, *runs):
+    """The server is gone: answers go on, and a part of a list would be a wrong answer."""
+    more = forecasts((a, b), 6)
+    status, body, _ = http(f"{manage_a}/v1/router_replay")
+    assert status == 503 and body["error"]["code"] == "store_unavailable", body
+    print("while the Redis server is away answers go on, and their records wait", file=sys.stderr)
+    print(*runs, *more)
+
+
+def found(a, manage_a, b, manage_b, *runs):
+    for manage in (manage_a, manage_b):
+        listed(manage, runs)
+    print(f"records that waited are brought over: {len(runs)} in all, none lost", file=sys.stderr)
+
+
 def alone(replica):
     status, body, headers = ask(replica, "other")
     assert status == 503 and body["error"]["code"] == "limits_unavailable", body
@@ -145,5 +214,7 @@ elif what == "cached":
     cached(*replicas)
 elif what == "uncached":
     uncached(*replicas)
+elif what in ("recorded", "unrecorded", "found"):
+    {"recorded": recorded, "unrecorded": unrecorded, "found": found}[what](*replicas)
 else:
     alone(replicas[0])

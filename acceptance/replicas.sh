@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Two replicas and a real Redis server: one limit, one store of waiting workflows, one memory of conversations, one cache of
-# answers; and what they do once it is gone.
+# answers, one set of run records and of kept responses; and what they do once it is gone, and once it is back.
 # Everything stays on 127.0.0.1 and is stopped at the end.
 #
 #   CHORUS     the binary
@@ -18,11 +18,14 @@ fi
 
 redis_port=$(free_port)
 export REDIS_PASSWORD=sesame
-redis-server --port "$redis_port" --bind 127.0.0.1 --save "" --requirepass "$REDIS_PASSWORD" --dir "$work" \
-  >"$work/redis.log" 2>&1 &
-redis=$!
-started+=("$redis")
-until_open "$redis_port"
+start_redis() {
+  redis-server --port "$redis_port" --bind 127.0.0.1 --save "" --appendonly yes --appendfsync always \
+    --requirepass "$REDIS_PASSWORD" --dir "$work" >>"$work/redis.log" 2>&1 &
+  redis=$!
+  started+=("$redis")
+  until_open "$redis_port"
+}
+start_redis
 
 sed "s/\${REDIS_ADDRESS}/127.0.0.1:$redis_port/g" acceptance/replicas.yaml >"$work/replicas.yaml"
 replicas=()
@@ -46,7 +49,29 @@ for name in c d; do
 done
 python3 acceptance/replicas.py cached "${cached[@]}" "${keys[@]}" || { cat "$work"/*.log >&2; exit 1; }
 
+# Two more, which share run records and kept responses.
+sed "s/\${REDIS_ADDRESS}/127.0.0.1:$redis_port/g" acceptance/recorded.yaml >"$work/recorded.yaml"
+recorded=()
+for name in e f; do
+  manage=$(free_port)
+  serve "$name" "$work/recorded.yaml" --management-port "$manage" --keys-file "$work/$name/keys.sqlite"
+  recorded+=("http://127.0.0.1:$port" "http://127.0.0.1:$manage")
+done
+runs() { python3 acceptance/replicas.py "$1" "${recorded[@]}" "${@:2}" || { cat "$work"/*.log >&2; exit 1; }; }
+read -ra written <<<"$(runs recorded)"
+
 kill "$redis"
 wait "$redis" 2>/dev/null || true
 python3 acceptance/replicas.py alone "${replicas[0]}" || { cat "$work"/*.log >&2; exit 1; }
 python3 acceptance/replicas.py uncached "${cached[@]:0:2}" "${keys[0]}" || { cat "$work"/*.log >&2; exit 1; }
+read -ra written <<<"$(runs unrecorded "${written[@]}")"
+start_redis
+runs found "${written[@]}"
+count=$("$chorus" runs list --config "$work/recorded.yaml" --json --limit 100 | wc -l)
+[[ $count == "${#written[@]}" ]] || fail "\`chorus runs list\` shows $count of ${#written[@]} runs"
+
+# What waiting does not mend ends the start, with its reason.
+if REDIS_PASSWORD=wrong "$chorus" serve "$work/recorded.yaml" --port 0 --management-port 0 --runs-file "$work/g/runs.sqlite" \
+  >"$work/g.log" 2>&1; then fail "it served with a wrong password"; fi
+grep -q "it refused the password" "$work/g.log" || fail "$(cat "$work/g.log")"
+echo "a wrong password of the records' server ends the start"

@@ -132,7 +132,27 @@ def handbook(replica, manage, qdrant, t1):
     print("a collection that somebody else filled is looked up")
 
 
-def gone(a, t1):
+DOG = "What is my dog called?"
+
+
+def finds_again(a, b, t1):
+    """What one replica has found; a memory that comes later is found all the same."""
+    say(a, t1, "I have a cat called Tom.")
+    until("kept", lambda: memories(a, t1))
+    say(a, t1, DOG)
+    say(b, t1, "I have a dog called Rex.")
+    until("kept", lambda: len(memories(a, t1)) == 2)
+    for replica in (a, b):
+        headers = say(replica, t1, DOG)
+        assert "x-vsr-response-warnings" not in headers, dict(headers)
+    until("it was shown", lambda: all(it["reads"] >= 1 for it in memories(a, t1) if "Rex" in it["text"]))
+
+
+def gone(a, b, t1):
+    if os.environ["FOUND"] == "true":
+        headers = say(b, t1, DOG)
+        assert "memory_unavailable" not in headers.get("x-vsr-response-warnings", ""), dict(headers)
+        print("what was found of memories lately is found without Qdrant too")
     headers = say(a, t1, "Where do I live?")
     assert "memory_unavailable" in headers["x-vsr-response-warnings"], dict(headers)
     status, body, _ = http(f"{a}/v1/memory", key=t1)
@@ -145,5 +165,6 @@ if what == "there":
     remembers(a, b, t1, t2)
     looks_up(a, t1, t2)
     handbook(b, os.environ["CHORUS_MANAGE"], os.environ["QDRANT"], t1)
+    finds_again(a, b, t1)
 else:
-    gone(a, t1)
+    gone(a, b, t1)

@@ -9,12 +9,13 @@ use std::process::Command;
 
 /// Writes every set of pages.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
+    // First what needs no build.
+    bounds::write(root)?;
     signals(root)?;
     projections(root)?;
     diagnostics(root)?;
     selectors(root)?;
     plugins(root)?;
-    bounds::write(root)?;
     loopers(root)
 }
 

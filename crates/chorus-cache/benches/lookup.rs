@@ -1,7 +1,7 @@
 //! A lookup by meaning among many answers of one partition, without the encoder: `cargo bench -p chorus-cache --bench lookup`.
 
 use chorus_cache::mirror::Row;
-use chorus_cache::{Answers, Bounds, Labels, Mirror, NewAnswer, Question, Worded};
+use chorus_cache::{Answers, Bounds, Labels, Least, Mirror, NewAnswer, Question, Worded};
 use chorus_spec::CacheEviction;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -51,7 +51,7 @@ fn lookup(c: &mut Criterion) {
     for entries in [1_000, 10_000, 100_000] {
         let answers = filled(entries);
         let Some(asked) = answer(entries / 2).worded else { return };
-        let question = Question { worded: &asked, least: 0.8, max_age_ms: None };
+        let question = Question { worded: &asked, least: Least::of(0.8, |it| it), max_age_ms: None };
         c.bench_function(&format!("by meaning among {entries}"), |b| {
             b.iter(|| black_box(answers.alike(black_box(question), 1)));
         });
@@ -91,7 +91,7 @@ fn shared(c: &mut Criterion) {
         mirror.take_in("p", 1, stored, rows.collect(), entries, usize::MAX);
         let Some(asked) = answer(entries / 2).worded else { return };
         c.bench_function(&format!("by meaning among {entries} of a shared store"), |b| {
-            b.iter(|| black_box(mirror.alike(black_box(&asked), 0.8)));
+            b.iter(|| black_box(mirror.alike(black_box(&asked), Least::of(0.8, |it| it))));
         });
     }
 }

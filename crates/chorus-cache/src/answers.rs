@@ -4,9 +4,9 @@
 //! only whole answers are here, so that nothing pending hides a good one (case F08); the bounds hold after every call; and
 //! a lookup sees one partition alone.
 
-use crate::guard::{Difference, Reading, difference};
-use crate::matrix::Matrix;
+use crate::guard::{Difference, Least, Reading, objection};
 use chorus_spec::CacheEviction;
+use chorus_vectors::Coded;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ pub struct Question<'a> {
     /// Its last message.
     pub worded: &'a Worded,
     /// Least similarity.
-    pub least: f64,
+    pub least: Least,
     /// Oldest answer that will do, in milliseconds.
     pub max_age_ms: Option<u64>,
 }
@@ -183,7 +183,7 @@ pub struct Listed {
 
 /// The vectors of one partition, and the answer of each row.
 struct Bank {
-    matrix: Matrix,
+    vectors: Coded,
     slots: Vec<u64>,
 }
 
@@ -215,7 +215,7 @@ impl Answers {
         let mut looked = Looked::default();
         let Question { worded, least, max_age_ms } = question;
         let Some(bank) = self.banks.get(&worded.partition) else { return looked };
-        let near = bank.matrix.alike(&worded.vector, least).into_iter();
+        let near = bank.vectors.alike(&worded.vector, least.of_any()).into_iter();
         let mut near: Vec<(&Entry, f64)> = near
             .filter_map(|(row, similarity)| Some((self.entries.get(bank.slots.get(row)?)?, similarity)))
             .filter(|(entry, _)| entry.is_good(now, max_age_ms))
@@ -224,7 +224,8 @@ impl Answers {
         let asked = Reading::of(&worded.text, worded.language);
         for (entry, similarity) in near.into_iter().take(CANDIDATES) {
             let Some(own) = &entry.new.worded else { continue };
-            match difference(&asked, &Reading::of(&own.text, own.language)) {
+            let own = Reading::of(&own.text, own.language);
+            match objection(&asked, &own, similarity, &least) {
                 None => {
                     looked.found = Some(entry.found(now, similarity));
                     return looked;
@@ -240,7 +241,7 @@ impl Answers {
     /// How many answers a lookup by meaning would compare with.
     #[must_use]
     pub fn neighbours(&self, partition: &str) -> usize {
-        self.banks.get(partition).map_or(0, |bank| bank.matrix.len())
+        self.banks.get(partition).map_or(0, |bank| bank.vectors.len())
     }
 
     /// Somebody took that answer.
@@ -327,9 +328,9 @@ impl Answers {
         let Some(worded) = &new.worded else { return };
         let dimension = worded.vector.len();
         let bank = self.banks.entry(worded.partition.clone());
-        let bank = bank.or_insert_with(|| Bank { matrix: Matrix::of(dimension), slots: Vec::new() });
-        if bank.matrix.dimension() == dimension {
-            bank.matrix.push(&worded.vector);
+        let bank = bank.or_insert_with(|| Bank { vectors: Coded::of_width(dimension), slots: Vec::new() });
+        if bank.vectors.width() == dimension {
+            bank.vectors.push(&worded.vector);
             bank.slots.push(slot);
         }
     }
@@ -344,7 +345,7 @@ impl Answers {
         let Some(worded) = &entry.new.worded else { return };
         if let Some(bank) = self.banks.get_mut(&worded.partition) {
             if let Some(row) = bank.slots.iter().position(|it| *it == slot) {
-                bank.matrix.swap_remove(row);
+                bank.vectors.swap_remove(row);
                 bank.slots.swap_remove(row);
             }
             if bank.slots.is_empty() {
@@ -494,7 +495,10 @@ mod tests {
         );
         let look = |partition: &str| {
             let worded = worded(partition, when, [1.0, 0.0]);
-            answers.alike(Question { worded: &worded, least: 0.9, max_age_ms: None }, 1).found.map(|it| it.id)
+            answers
+                .alike(Question { worded: &worded, least: Least::of(0.8, |it| it), max_age_ms: None }, 1)
+                .found
+                .map(|it| it.id)
         };
         assert_eq!((look("t1").as_deref(), look("t2")), (Some("a"), None));
     }
@@ -510,7 +514,8 @@ mod tests {
             answers.put(NewAnswer { worded: Some(worded("p", text, vector)), ..answer(id, id) }, BOUNDS, 0);
         }
         let asked = worded("p", "How do I enable guest access?", [1.0, 0.0]);
-        let looked = answers.alike(Question { worded: &asked, least: 0.9, max_age_ms: None }, 1);
+        let looked =
+            answers.alike(Question { worded: &asked, least: Least::of(0.8, |it| it), max_age_ms: None }, 1);
         assert_eq!(looked.found.map(|it| it.id).as_deref(), Some("same"));
         let [refused] = looked.refused.as_slice() else { panic!("{:?}", looked.refused) };
         assert_eq!((refused.entry.as_str(), refused.differs), ("opposite", Difference::Polarity));

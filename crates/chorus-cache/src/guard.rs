@@ -13,11 +13,13 @@ mod numbers;
 mod order;
 mod polarity;
 mod statement;
+mod wording;
 mod words;
 
 pub use entailment::{Judgement, Verdict, entailment};
 pub use statement::{sentences, sentences_by};
 use std::collections::BTreeSet;
+pub use wording::{ENOUGH, Least, WORDING, least_alike, shared};
 use words::{Kind, Words};
 
 /// What differs.
@@ -40,6 +42,8 @@ pub enum Difference {
     Order,
     /// One speaks of something that the other does not.
     Subject,
+    /// They are no more alike than the words that they share make them.
+    Wording,
 }
 
 /// A text taken apart.
@@ -100,6 +104,13 @@ pub fn difference(a: &Reading, b: &Reading) -> Option<Difference> {
         return Some(Difference::Order);
     }
     is_swapped(a, b).then_some(Difference::Subject)
+}
+
+/// What speaks against giving one the answer to the other, whose likeness is that cosine; `None` where nothing does.
+#[must_use]
+pub fn objection(a: &Reading, b: &Reading, cosine: f64, least: &Least) -> Option<Difference> {
+    let is_alike = || cosine >= least.for_shared(shared(a, b));
+    difference(a, b).or_else(|| (!is_alike()).then_some(Difference::Wording))
 }
 
 /// Whether one text is the other with something else in a place or two.

@@ -8,12 +8,11 @@
 mod answers;
 pub mod guard;
 mod key;
-mod matrix;
 pub mod mirror;
 
 pub use answers::{
     Answers, Bounds, Filter, Found, Labels, Listed, Looked, NewAnswer, Question, Refused, Tally, Worded,
 };
-pub use guard::{Difference, Reading, difference};
+pub use guard::{Difference, ENOUGH, Least, Reading, WORDING, difference, least_alike, shared};
 pub use key::{Alike, Keys, Whose, keys};
 pub use mirror::Mirror;

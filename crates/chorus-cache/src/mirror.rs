@@ -6,8 +6,8 @@
 //! store has no longer: whoever takes one asks the store for it.
 
 use crate::answers::{CANDIDATES, OVERHEAD_BYTES, Worded};
-use crate::guard::{Difference, Reading, difference};
-use crate::matrix::Matrix;
+use crate::guard::{Difference, Least, Reading, objection};
+use chorus_vectors::Coded;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A row of a partition, as the store gives it.
@@ -42,7 +42,7 @@ pub struct Candidate {
 struct Partition {
     /// Rows of the store later than this one are new.
     after: u64,
-    matrix: Matrix,
+    vectors: Coded,
     rows: Vec<Row>,
     known: BTreeSet<String>,
     bytes: usize,
@@ -106,9 +106,9 @@ impl Mirror {
 
     /// The nearest rows, nearest first, a few at most; each with what a guard has against it.
     #[must_use]
-    pub fn alike(&self, asked: &Worded, least: f64) -> Vec<Candidate> {
+    pub fn alike(&self, asked: &Worded, least: Least) -> Vec<Candidate> {
         let Some(it) = self.partitions.get(&asked.partition) else { return Vec::new() };
-        let near = it.matrix.alike(&asked.vector, least).into_iter();
+        let near = it.vectors.alike(&asked.vector, least.of_any()).into_iter();
         let mut near: Vec<(&Row, f64)> = near.filter_map(|(at, how)| Some((it.rows.get(at)?, how))).collect();
         near.sort_by(|a, b| b.1.total_cmp(&a.1));
         let reading = Reading::of(&asked.text, asked.language);
@@ -116,7 +116,7 @@ impl Mirror {
             exact: row.exact.clone(),
             id: row.id.clone(),
             similarity,
-            differs: difference(&reading, &Reading::of(&row.text, row.language)),
+            differs: objection(&reading, &Reading::of(&row.text, row.language), similarity, &least),
         };
         near.into_iter().take(CANDIDATES).map(candidate).collect()
     }
@@ -143,15 +143,15 @@ impl Partition {
             self.known.insert(row.exact.clone());
         }
         if self.rows.is_empty() {
-            self.matrix = Matrix::of(row.vector.len());
+            self.vectors = Coded::of_width(row.vector.len());
         }
-        if self.matrix.dimension() != row.vector.len() {
+        if self.vectors.width() != row.vector.len() {
             self.known.remove(&row.exact);
             return;
         }
-        self.matrix.push(&row.vector);
+        self.vectors.push(&row.vector);
         self.bytes += bytes_of(&row);
-        // The matrix has it, in a quarter of the bytes.
+        // It is there in a quarter of the bytes now.
         self.rows.push(Row { vector: Vec::new(), ..row });
     }
 
@@ -159,8 +159,8 @@ impl Partition {
         self.known.remove(exact);
         let Some(at) = self.rows.iter().position(|row| row.exact == exact) else { return };
         let row = self.rows.swap_remove(at);
-        self.matrix.swap_remove(at);
-        let dimension = self.matrix.dimension();
+        self.vectors.swap_remove(at);
+        let dimension = self.vectors.width();
         self.bytes = self.bytes.saturating_sub(row.text.len() + dimension + OVERHEAD_BYTES);
     }
 }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     fn near(mirror: &Mirror, partition: &str) -> Vec<String> {
-        let found = mirror.alike(&asked(partition, "How do I enable guest access?"), 0.9);
+        let found = mirror.alike(&asked(partition, "How do I enable guest access?"), Least::of(0.8, |it| it));
         found.into_iter().map(|it| it.exact).collect()
     }
 
@@ -200,7 +200,7 @@ mod tests {
         ];
         mirror.take_in("t1", 7, 3, rows, 3, MOST);
         mirror.take_in("t2", 7, 0, Vec::new(), 3, MOST);
-        let found = mirror.alike(&asked("t1", "How do I enable guest access?"), 0.9);
+        let found = mirror.alike(&asked("t1", "How do I enable guest access?"), Least::of(0.8, |it| it));
         let told: Vec<_> = found.iter().map(|it| (it.exact.as_str(), it.differs)).collect();
         assert_eq!(told, [("opposite", Some(Difference::Polarity)), ("same", None)]);
         assert_eq!(found.first().map(|it| it.id.as_str()), Some("id of opposite"));

@@ -11,7 +11,7 @@
 
 use chorus_bundle::{Bundle, Files, archive, binding, mount, source, verify};
 use chorus_engine::rollout::{Share, Stage, Trial};
-use chorus_engine::{Artifact, Engine, Env, Inbound, Limits, Mom, Options, Part, Point};
+use chorus_engine::{Artifact, Engine, Env, Inbound, Mom, Options, Part, Point};
 use chorus_spec::Digest;
 use chorus_testkit::{Script, ScriptedUpstream};
 use chorus_wire::{ChatRequest, Message, Role};
@@ -71,15 +71,7 @@ struct House {
 
 impl House {
     fn options(&self) -> Options {
-        Options {
-            env: Env::of(|_| None),
-            encoder: None,
-            local: None,
-            records: None,
-            recall: None,
-            limits: Limits::default(),
-            folders: chorus_engine::Folders::default(),
-        }
+        Options::bare(Env::having(&[]))
     }
 
     /// The texts that the file is served as, and what they are of.

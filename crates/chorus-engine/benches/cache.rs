@@ -5,7 +5,7 @@
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark speaks to the terminal")]
 
-use chorus_cache::{Answers, Bounds, Labels, NewAnswer, Question, Worded};
+use chorus_cache::{Answers, Bounds, Labels, Least, NewAnswer, Question, Worded};
 use chorus_infer::TextEncoder;
 use chorus_infer::encoder::{MiniLm, Precision};
 use chorus_signals::{SharedPass, language_of};
@@ -47,7 +47,7 @@ fn main() {
         let vector = SharedPass::new().encode(&encoder, &text).unwrap().mean.clone();
         let pass = started.elapsed();
         let asked = Worded { partition: "p".to_owned(), language: language_of(&text), text, vector };
-        let question = Question { worded: &asked, least: 0.8, max_age_ms: None };
+        let question = Question { worded: &asked, least: Least::of(0.8, |it| it), max_age_ms: None };
         black_box(answers.alike(black_box(question), 1));
         let whole = started.elapsed();
         passes.push(pass);

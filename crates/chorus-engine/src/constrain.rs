@@ -5,10 +5,13 @@
 //! route. A route none of whose candidates says `tools` says nothing about who can call them. A declared context window always binds, and `modality: text`
 //! always excludes images. Source: DESIGN.md §4.5; cases B05, C06, D18, D22.
 //!
+//! A route that shortens long requests (`context_compression`) is asked before a window refuses: where a request is too long for
+//! all its candidates, the window is looked at once the request has been shortened.
+//!
 //! **Invariant:** when nothing is left the request fails with every reason; no constraint is relaxed.
 
 use crate::fault::{Code, Fault};
-use chorus_spec::{Model, ModelId, ModelRef, Spec};
+use chorus_spec::{Model, ModelId, ModelRef, Plugin, Spec};
 use chorus_wire::ChatRequest;
 
 /// What a request needs.
@@ -38,6 +41,12 @@ impl Needs {
             tools: request.tool_count() > 0,
             structured: format.contains("json_schema"),
         }
+    }
+
+    /// The same of a request that will be shortened to whatever window there is.
+    #[must_use]
+    pub fn of_shortened(self) -> Self {
+        Self { tokens: 0, ..self }
     }
 
     /// The same without tools and output format: what a panel member is asked.
@@ -85,7 +94,23 @@ pub fn nobody_left(removed: &[Removed]) -> Fault {
     Fault::new(code, format!("no candidate can serve this request ({})", reasons.join("; "))).at("messages")
 }
 
-/// Refuses a request that fits no model at all, before any work is done on it.
+/// Whether every candidate declares a window, and none is large enough.
+#[must_use]
+pub fn is_oversize(spec: &Spec, candidates: &[ModelRef], tokens: u64) -> bool {
+    let window = |it: &ModelRef| spec.models.get(&it.model)?.card.context_window_size;
+    !candidates.is_empty()
+        && candidates.iter().all(|it| window(it).is_some_and(|most| tokens > u64::from(most)))
+}
+
+/// The candidates of the largest window: what has to be shortened is shortened least for them.
+#[must_use]
+pub fn widest(spec: &Spec, candidates: &[ModelRef]) -> Vec<ModelRef> {
+    let window = |it: &&ModelRef| spec.models.get(&it.model).and_then(|model| model.card.context_window_size);
+    let widest = candidates.iter().filter_map(|it| window(&it)).max();
+    candidates.iter().filter(|it| window(it) == widest).cloned().collect()
+}
+
+/// Refuses a request that fits no model at all, before any work is done on it; not where some route would shorten it.
 ///
 /// # Errors
 /// [`Code::ContextLengthExceeded`], where every model declares a window and none is large enough.
@@ -94,10 +119,42 @@ pub fn refuse_oversize(spec: &Spec, request: &ChatRequest) -> Result<(), Fault> 
         spec.models.values().map(|model| model.card.context_window_size).collect();
     let Some(largest) = windows.and_then(|windows| windows.into_iter().max()) else { return Ok(()) };
     let tokens = chorus_wire::tokens::of_request(request);
-    if tokens <= u64::from(largest) {
+    if tokens <= u64::from(largest) || is_shortened_somewhere(spec) {
         return Ok(());
     }
     let text = format!("about {tokens} tokens do not fit the largest context window, {largest} tokens");
+    Err(Fault::new(Code::ContextLengthExceeded, text).at("messages"))
+}
+
+fn is_shortened_somewhere(spec: &Spec) -> bool {
+    let mut decisions = spec.recipes.iter().flat_map(|recipe| &recipe.decisions);
+    decisions.any(|decision| shortens(&decision.plugins))
+}
+
+/// Whether a route shortens requests that are long for its models.
+#[must_use]
+pub fn shortens(route: &[Plugin]) -> bool {
+    route.iter().any(|plugin| matches!(plugin, Plugin::ContextCompression(_)))
+}
+
+/// Refuses a request that is too long for one of these models, now that it has been shortened.
+///
+/// # Errors
+/// [`Code::ContextLengthExceeded`].
+pub fn refuse_unshortened<'m>(
+    spec: &Spec,
+    models: impl Iterator<Item = &'m ModelId>,
+    request: &ChatRequest,
+) -> Result<(), Fault> {
+    let tokens = chorus_wire::tokens::of_request(request);
+    let windows = models.filter_map(|id| Some((id, spec.models.get(id)?.card.context_window_size?)));
+    let Some((id, window)) = windows.min_by_key(|(_, window)| *window) else { return Ok(()) };
+    if tokens <= u64::from(window) {
+        return Ok(());
+    }
+    let text = format!(
+        "about {tokens} tokens are left of it, and do not fit the context window of {id}, {window} tokens"
+    );
     Err(Fault::new(Code::ContextLengthExceeded, text).at("messages"))
 }
 

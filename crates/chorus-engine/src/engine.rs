@@ -10,6 +10,7 @@ use crate::fault::Fault;
 use crate::guard::Guard;
 use crate::ledger::Ledger;
 use crate::life::Life;
+use crate::meters::Meters;
 use crate::mom::Mom;
 use crate::options::{Options, StartFault};
 use crate::rollout::{self, Stage, Trial};
@@ -17,8 +18,9 @@ use crate::run::{Inbound, Part, Run, Work};
 use crate::swap::{Serving, Workshop};
 use crate::tape::deck::Deck;
 use crate::tape::{Tape, Tapes};
+use crate::verdicts::Verdicts;
 use chorus_spec::{LooperKind, Model, ModelId, Spec};
-use chorus_store::{OutcomeStore, Page, Purpose, RunFilter, RunId, RunRecord, RunStore};
+use chorus_store::{OutcomeStore, Page, Purpose, RunFilter, RunId, RunRecord, RunStore, StoreFault};
 use chorus_wire::{ChatRequest, ModelCard, ModelList, RequestFault};
 use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +32,7 @@ use tokio_util::task::TaskTracker;
 /// Latest runs whose calls are recalled at a start.
 const RECALLED_RUNS: usize = 512;
 
-/// Copies of requests that a candidate works on at once (`shadows_in_flight`).
+/// Most copies of requests that a candidate works on at once (`shadows_in_flight`).
 const SHADOWS_IN_FLIGHT: usize = 16;
 
 /// The trace of a record that says what a candidate had to do with it.
@@ -39,7 +41,7 @@ const ROLLOUT: &str = "rollout";
 /// The constraint of points of which no content is kept.
 const NO_RETENTION: &str = "no_retention";
 
-/// Parts of one run that may wait for a slow door.
+/// Most parts of one run that may wait for a slow door.
 const PARTS_IN_FLIGHT: usize = 64;
 
 /// A served Mixture-of-Models. Cloning shares it.
@@ -52,7 +54,7 @@ pub struct Engine {
     tapes: Option<Tapes>,
     /// Places for copies of requests that a candidate is shown.
     shadows: Arc<Semaphore>,
-    outcomes: Option<Arc<dyn OutcomeStore>>,
+    verdicts: Option<Arc<Verdicts>>,
     alive: TaskTracker,
     callers: Arc<AtomicU64>,
 }
@@ -84,7 +86,7 @@ impl Engine {
             records: None,
             tapes: None,
             shadows: Arc::new(Semaphore::new(SHADOWS_IN_FLIGHT)),
-            outcomes: None,
+            verdicts: None,
             alive: TaskTracker::new(),
             callers: Arc::new(AtomicU64::new(0)),
         }
@@ -181,7 +183,7 @@ impl Engine {
         }
         let (id, created) = (life.id.clone(), life.created.as_secs());
         let shared = Arc::clone(&life.shared);
-        let records = self.records.clone();
+        let (records, meters) = (self.records.clone(), Arc::clone(&life.mom.meters));
         let taping = self.taping(&life, &inbound);
         let work = self.alive.track_future(async move {
             let ledger = life.ledger.clone();
@@ -193,7 +195,7 @@ impl Engine {
             if let Some((tapes, tape)) = taping {
                 keep(tapes, tape.with_calls_of(ledger.deck())).await;
             }
-            record_in(records, record).await;
+            record_in(records, &meters, record).await;
         });
         Run { id, created, parts, shared, work: Work::new(work) }
     }
@@ -209,17 +211,14 @@ impl Engine {
             ..Inbound::of(inbound.request.clone())
         };
         let (life, mut parts) = self.life(candidate, &copy);
-        let (records, of) = (self.records.clone(), of.to_owned());
+        let (records, meters) = (self.records.clone(), Arc::clone(&life.mom.meters));
+        let of = of.to_owned();
         self.alive.spawn(async move {
             let taken = async { while parts.recv().await.is_some() {} };
             let (mut record, ()) = tokio::join!(life.live(copy), taken);
             record.purpose = Purpose::Shadow;
             record.traces.insert(ROLLOUT.to_owned(), json!({"stage": Stage::Shadow, "shadow_of": of}));
-            if let Some(records) = records
-                && let Err(fault) = records.append(record).await
-            {
-                tracing::error!(%fault, "the record of a shadow could not be kept");
-            }
+            record_in(records, &meters, record).await;
             drop(place);
         });
     }
@@ -328,15 +327,15 @@ impl Engine {
     }
 
     /// Where verdicts on runs go.
-    pub(crate) fn outcomes(&self) -> Option<&Arc<dyn OutcomeStore>> {
-        self.outcomes.as_ref()
+    pub(crate) fn verdicts(&self) -> Option<&Arc<Verdicts>> {
+        self.verdicts.as_ref()
     }
 
-    /// Takes verdicts on runs, and keeps them there; counts those that are kept already.
+    /// Takes verdicts on runs, and keeps them there; counts those that are kept already, and those that other processes are
+    /// told, every [`HEAR_EVERY`](crate::HEAR_EVERY).
     pub async fn taking(self, outcomes: Arc<dyn OutcomeStore>) -> Self {
-        let engine = Self { outcomes: Some(outcomes), ..self };
-        engine.recall_outcomes().await;
-        engine
+        let experience = Arc::clone(&self.serving().selection.experience);
+        Self { verdicts: Some(Verdicts::of(outcomes, experience).await), ..self }
     }
 
     /// Takes what earlier runs have shown of deployments' latency, from the latest records; none where records are not kept
@@ -368,12 +367,16 @@ impl Engine {
     }
 }
 
-/// Keeps a run's record, where records are kept; what goes wrong there is the log's, not the answer's.
-async fn record_in(records: Option<Arc<dyn RunStore>>, record: RunRecord) {
+/// Keeps a run's record, where records are kept; what goes wrong there is counted and the log's, not the answer's. That
+/// nothing more fits the store says itself, once.
+async fn record_in(records: Option<Arc<dyn RunStore>>, meters: &Meters, record: RunRecord) {
     if let Some(records) = records
         && let Err(fault) = records.append(record).await
     {
-        tracing::error!(%fault, "a run record could not be kept");
+        meters.record_lost();
+        if !matches!(fault, StoreFault::Full(_)) {
+            tracing::error!(%fault, "a run record could not be kept");
+        }
     }
 }
 

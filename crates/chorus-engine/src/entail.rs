@@ -10,8 +10,8 @@ use crate::classify::Classifiers;
 use crate::fault::{Code, Fault};
 use chorus_cache::guard::{entailment, sentences};
 use chorus_infer::TextEncoder;
-use chorus_recall::vector::dot;
 use chorus_signals::Calibration;
+use chorus_vectors::dot;
 use std::collections::BTreeMap;
 
 /// Most bytes of each of the two texts.

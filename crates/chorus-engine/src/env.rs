@@ -1,6 +1,7 @@
 //! The environment as the engine sees it: a look-up that the binary gives.
 
 use chorus_spec::{Secret, Template};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 type LookUp = dyn Fn(&str) -> Option<String> + Send + Sync;
@@ -13,6 +14,14 @@ impl Env {
     /// An environment with that look-up.
     pub fn of(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(lookup))
+    }
+
+    /// An environment of these variables alone, each with its value.
+    #[must_use]
+    pub fn having(variables: &[(&str, &str)]) -> Self {
+        let owned = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let variables: BTreeMap<String, String> = owned.collect();
+        Self::of(move |name| variables.get(name).cloned())
     }
 
     /// A text with its variables filled in.

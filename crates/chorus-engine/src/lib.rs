@@ -64,6 +64,8 @@ pub mod tally;
 pub mod tape;
 mod toolbox;
 pub mod trace_context;
+mod turns;
+mod verdicts;
 mod vocabulary;
 mod watch;
 
@@ -89,3 +91,4 @@ pub use shelf::Shelf;
 pub use states::StatesFault;
 pub use tape::{Tape, Tapes};
 pub use trace_context::{TraceParent, Tracing};
+pub use verdicts::HEAR_EVERY;

@@ -160,11 +160,15 @@ impl Life {
         };
         let calls = self.calls(&work, &budget, watched.clone());
         let (run, mom) = (self.id.clone(), Arc::clone(&self.mom));
-        let mut crew = plugins::crew(routed.decision(&mom));
+        let mut crew = plugins::crew(routed.decision(&mom), &routed.turns(&mom));
         let scene = Scene { run, mom, asked, controls, routed, model, calls };
         let given = match &work.kind {
             WorkKind::Fast(_) => Ok(None),
             _ => crew.before(&scene, &mut work.request, &mut draft.notes).await,
+        };
+        let given = match given {
+            Ok(None) => plan::judge_shortened(&scene.mom, &work).map(|()| None),
+            given => given,
         };
         head.path = crew.given_by().map_or(head.path, Path::given_by);
         let _ = self.shared.route.set(head);

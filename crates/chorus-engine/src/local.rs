@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::OnceCell;
 
-/// Output of a local model where neither the request nor the route says otherwise.
+/// Most output tokens of a local model where neither the request nor the route says otherwise.
 const DEFAULT_MAX_TOKENS: usize = 256;
 
 /// Sampling temperature where nobody says otherwise: small models ramble above it.

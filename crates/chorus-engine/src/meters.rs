@@ -26,7 +26,7 @@ use std::time::Duration;
 const SECONDS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
 /// Bounds of signal times, in seconds.
 const SIGNAL_SECONDS: [f64; 10] = [0.00001, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5];
-/// Decisions and models that have a series of their own; with very many reloads of other names the rest is `other`.
+/// Most decisions and models that have a series of their own; with very many reloads of other names the rest is `other`.
 const MOST_NAMES: usize = 500;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -93,6 +93,7 @@ pub struct Meters {
     limits_refused: Family<Named, Counter>,
     degraded: Family<Named, Counter>,
     sessions_alone: Counter,
+    records_lost: Counter,
     signal_seconds: Seconds<Named>,
     signals_absent: Family<Named, Counter>,
     plugins: PluginMeters,
@@ -119,6 +120,7 @@ impl Default for Meters {
             limits_refused: Family::default(),
             degraded: Family::default(),
             sessions_alone: Counter::default(),
+            records_lost: Counter::default(),
             signal_seconds: Family::new_with_constructor(signal_seconds),
             signals_absent: Family::default(),
             plugins: PluginMeters::default(),
@@ -150,6 +152,8 @@ impl Meters {
         it.register("degraded", "Answers that were given up on in part, by reason", self.degraded.clone());
         let help = "Turns whose conversation this replica knew alone: the shared store was away";
         it.register("sessions_alone", help, self.sessions_alone.clone());
+        let help = "Run records that could not be kept: no room where they wait, or a store that failed";
+        it.register("records_lost", help, self.records_lost.clone());
         let help = "Time of a signal, by family";
         it.register_with_unit("signal_duration", help, Unit::Seconds, self.signal_seconds.clone());
         it.register(
@@ -182,6 +186,11 @@ impl Meters {
     /// The shared store of conversations could not be asked.
     pub(crate) fn session_alone(&self) {
         self.sessions_alone.inc();
+    }
+
+    /// A run's record could not be kept.
+    pub(crate) fn record_lost(&self) {
+        self.records_lost.inc();
     }
 
     /// Signals were looked at.

@@ -27,6 +27,22 @@ pub struct Options {
     pub folders: Folders,
 }
 
+impl Options {
+    /// Nothing besides an environment: learned signals are absent, no model runs here, records are dropped.
+    #[must_use]
+    pub fn bare(env: Env) -> Self {
+        Self {
+            env,
+            encoder: None,
+            local: None,
+            records: None,
+            limits: Limits::default(),
+            recall: None,
+            folders: Folders::default(),
+        }
+    }
+}
+
 /// Why an engine cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartFault {
@@ -47,9 +63,9 @@ pub enum StartFault {
     /// Memories and documents cannot be kept.
     #[error(transparent)]
     Recall(#[from] chorus_store::RecallFault),
-    /// The server of memories or of passages cannot be used.
+    /// A server of what plugins recall from cannot be used.
     #[error(transparent)]
-    Qdrant(#[from] crate::qdrant_link::QdrantPlaceFault),
+    Shelf(#[from] crate::shelf::ServedFault),
     /// The shared counters of limits cannot be used.
     #[error(transparent)]
     Limits(#[from] crate::quota::LimitsPlaceFault),

@@ -5,11 +5,8 @@
 
 use crate::engine::Engine;
 use crate::fault::{Code, Fault};
-use chorus_store::{Outcome, OutcomeFault, OutcomeTarget, RunRecord, StoreFault, Told};
+use chorus_store::{Outcome, OutcomeTarget, RunRecord, Told};
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Verdicts of the past that are counted when a process starts.
-const RECALLED: usize = 100_000;
 
 impl Engine {
     /// Takes a verdict on a run, under its sender's key. What is told again is not counted again.
@@ -17,7 +14,7 @@ impl Engine {
     /// # Errors
     /// There is no such run, it called no such model, the key is another verdict's, or nothing can be kept.
     pub async fn tell(&self, key: String, mut outcome: Outcome) -> Result<Told, Fault> {
-        let (Some(records), Some(outcomes)) = (self.records(), self.outcomes()) else {
+        let (Some(records), Some(verdicts)) = (self.records(), self.verdicts()) else {
             return Err(Fault::new(Code::NotSupported, "run records are not kept here"));
         };
         let store = |why: &dyn std::fmt::Display, is_shared: bool| {
@@ -26,7 +23,7 @@ impl Engine {
             Fault::new(code, "the outcome could not be kept; see the log")
         };
         let run = records.get(&outcome.run).await;
-        let run = run.map_err(|why| store(&why, matches!(why, StoreFault::Database(_))))?;
+        let run = run.map_err(|why| store(&why, why.is_of_a_shared_place()))?;
         let text = format!("there is no run {}", outcome.run);
         let run = run.ok_or_else(|| Fault::new(Code::InvalidRequest, text).at("replay_id"))?;
         outcome.decision = run.decision.clone();
@@ -34,27 +31,14 @@ impl Engine {
             outcome.target_ref = Some(model_of(&run, outcome.target_ref.take())?);
         }
         outcome.told_at_ms = now_ms();
-        let told = outcomes.tell(key, outcome.clone()).await;
-        let told = told.map_err(|why| store(&why, matches!(why, OutcomeFault::Database(_))))?;
-        match told {
-            Told::New => self.serving().selection.experience.count(&outcome),
-            Told::Again => {}
-            Told::Other => {
-                let text =
-                    "another outcome was told under this Idempotency-Key, or of this run: it is judged once";
-                return Err(Fault::new(Code::InvalidRequest, text).at("Idempotency-Key"));
-            }
+        let told = verdicts.keep(key, outcome).await;
+        let told = told.map_err(|why| store(&why, why.is_of_a_shared_place()))?;
+        if told == Told::Other {
+            let text =
+                "another outcome was told under this Idempotency-Key, or of this run: it is judged once";
+            return Err(Fault::new(Code::InvalidRequest, text).at("Idempotency-Key"));
         }
         Ok(told)
-    }
-
-    /// Counts what was told in earlier lives of the process.
-    pub(crate) async fn recall_outcomes(&self) {
-        let Some(outcomes) = self.outcomes() else { return };
-        match outcomes.latest(RECALLED).await {
-            Ok(all) => all.iter().for_each(|it| self.serving().selection.experience.count(it)),
-            Err(fault) => tracing::warn!(%fault, "outcomes of earlier runs are not at hand"),
-        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! From a choice to work: constraints, plugins and the algorithm turned into what will be called.
 
 use crate::choosing;
-use crate::constrain::{Needs, Removed, constrain, nobody_left};
+use crate::constrain::{
+    Needs, Removed, constrain, is_oversize, nobody_left, refuse_unshortened, shortens, widest,
+};
 use crate::fault::{Code, Fault};
 use crate::loopers::{self, LooperPlan, preset};
 use crate::mom::Mom;
@@ -39,6 +41,8 @@ pub struct Work {
     pub form: Option<Form>,
     /// How the one model was chosen among several.
     pub selection: Option<Arc<Trace>>,
+    /// Whether the request is too long for whoever does the work until a plugin has shortened it.
+    pub to_shorten: bool,
 }
 
 impl Work {
@@ -55,6 +59,7 @@ impl Work {
             output_contract: None,
             form: None,
             selection: None,
+            to_shorten: false,
         }
     }
 }
@@ -88,9 +93,9 @@ fn unformed(mom: &Mom, routed: &Routed, request: &ChatRequest) -> Result<Work, F
     match &routed.choice {
         Choice::Nobody(fault) => Err(fault.clone()),
         Choice::Direct(model) | Choice::Default(model) => {
-            one_of(mom, &[bare(model.clone())], request.clone())
+            one_of(mom, &[bare(model.clone())], Needs::of(request), request.clone())
         }
-        Choice::RequestPanel => fusion(mom, routed, None, Vec::new(), request.clone()),
+        Choice::RequestPanel => fusion(mom, routed, None, Vec::new(), Needs::of(request), request.clone()),
         Choice::Decision(_) => {
             let decision =
                 routed.decision(mom).ok_or_else(|| Fault::new(Code::Internal, "the decision is gone"))?;
@@ -111,10 +116,17 @@ fn by_decision(
         let kind = WorkKind::Fast(message.to_owned());
         return Ok(Work { headers, ..Work::of(kind, request, Vec::new(), Vec::new()) });
     }
+    let needs = Needs::of(&request);
+    let to_shorten = is_to_shorten(mom, decision, needs);
+    let needs = if to_shorten { needs.of_shortened() } else { needs };
     let work = match &decision.algorithm {
         Algorithm::Static | Algorithm::Selector(_) => {
             let verdict = routed.decided.as_ref().map(|d| &*d.verdict);
-            let mut work = one_of(mom, &static_order(mom, routed, decision, verdict), request)?;
+            let order = static_order(mom, routed, decision, verdict);
+            let mut work = one_of(mom, &order, needs, request)?;
+            if to_shorten {
+                work.candidates = widest(&mom.spec, &work.candidates);
+            }
             let tokens = chorus_wire::tokens::of_request(&work.request);
             let pool = choosing::pool(mom, routed, decision, &work.request);
             let trace = choosing::choose(mom, routed, decision, &work.candidates, &pool, tokens)?;
@@ -128,21 +140,45 @@ fn by_decision(
             work
         }
         Algorithm::Fusion(settings) => {
-            fusion(mom, routed, Some(settings), decision.model_refs.clone(), request)?
+            fusion(mom, routed, Some(settings), decision.model_refs.clone(), needs, request)?
         }
         looper => {
-            let (plan, kept, removed) = loopers::plan(mom, looper, &decision.model_refs, &request)?;
+            let (plan, kept, removed) = loopers::plan(mom, looper, &decision.model_refs, needs, &request)?;
             Work::of(WorkKind::Looper(plan), request, kept, removed)
         }
     };
     let budget = decision.algorithm.budget();
     let form = decision.output_contract_spec.clone().map(|contract| Form::Contract(Box::new(contract)));
-    Ok(Work { headers, budget, output_contract: output_rule(decision), form, ..work })
+    Ok(Work { headers, budget, output_contract: output_rule(decision), form, to_shorten, ..work })
+}
+
+/// Whether a request is too long for every candidate of a route that shortens long requests: the window is judged then once
+/// it has.
+fn is_to_shorten(mom: &Mom, decision: &Decision, needs: Needs) -> bool {
+    shortens(&decision.plugins) && is_oversize(&mom.spec, &decision.model_refs, needs.tokens)
+}
+
+/// Judges the windows of a request that had to be shortened, now that its plugins have been at work.
+///
+/// # Errors
+/// [`Code::ContextLengthExceeded`].
+pub(crate) fn judge_shortened(mom: &Mom, work: &Work) -> Result<(), Fault> {
+    if !work.to_shorten {
+        return Ok(());
+    }
+    match &work.kind {
+        WorkKind::Fast(_) => Ok(()),
+        WorkKind::One(model) => refuse_unshortened(&mom.spec, std::iter::once(model), &work.request),
+        WorkKind::Looper(_) => {
+            let models = work.candidates.iter().map(|candidate| &candidate.model);
+            refuse_unshortened(&mom.spec, models, &work.request)
+        }
+    }
 }
 
 /// The first candidate that constraints leave.
-fn one_of(mom: &Mom, candidates: &[ModelRef], request: ChatRequest) -> Result<Work, Fault> {
-    let (kept, removed) = constrain(&mom.spec, candidates, Needs::of(&request));
+fn one_of(mom: &Mom, candidates: &[ModelRef], needs: Needs, request: ChatRequest) -> Result<Work, Fault> {
+    let (kept, removed) = constrain(&mom.spec, candidates, needs);
     let Some(first) = kept.first() else {
         return Err(nobody_left(&removed));
     };
@@ -184,6 +220,7 @@ fn fusion(
     routed: &Routed,
     base: Option<&FusionSettings>,
     candidates: Vec<ModelRef>,
+    needs: Needs,
     request: ChatRequest,
 ) -> Result<Work, Fault> {
     loopers::check_request(&request)?;
@@ -202,7 +239,7 @@ fn fusion(
         settings.panel = names;
     }
     known_models(mom, &settings)?;
-    let removed = constrain_panel(mom, &request, &mut settings)?;
+    let removed = constrain_panel(mom, needs, &mut settings)?;
     let plan = FusionPlan::from_settings(&settings, &settings.panel).map_err(|fault| invalid(&fault))?;
     let kind = WorkKind::Looper(LooperPlan::Fusion(Box::new(plan)));
     Ok(Work::of(kind, request, candidates, removed))
@@ -231,13 +268,9 @@ fn known_models(mom: &Mom, settings: &FusionSettings) -> Result<(), Fault> {
 }
 
 /// Takes members that cannot serve this request off the panel; the quorum stays what it was.
-fn constrain_panel(
-    mom: &Mom,
-    request: &ChatRequest,
-    settings: &mut FusionSettings,
-) -> Result<Vec<Removed>, Fault> {
+fn constrain_panel(mom: &Mom, needs: Needs, settings: &mut FusionSettings) -> Result<Vec<Removed>, Fault> {
     let seats: Vec<ModelRef> = settings.panel.iter().map(|m| bare(m.clone())).collect();
-    let (kept, removed) = constrain(&mom.spec, &seats, Needs::of(request).of_member());
+    let (kept, removed) = constrain(&mom.spec, &seats, needs.of_member());
     if kept.is_empty() {
         return Err(nobody_left(&removed));
     }

@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn link(port: u16) -> Link {
-        let env = Env::of(|name| (name == "QDRANT_KEY").then(|| "hush".to_owned()));
+        let env = Env::having(&[("QDRANT_KEY", "hush")]);
         Link::to(&place(port), &env, Upstream::new(&Default::default()).unwrap()).unwrap()
     }
 
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_key_that_is_not_set_is_named_not_shown() {
         let upstream = Upstream::new(&Default::default()).unwrap();
-        let fault = Link::to(&place(1), &Env::of(|_| None), upstream).unwrap_err().to_string();
+        let fault = Link::to(&place(1), &Env::having(&[]), upstream).unwrap_err().to_string();
         assert!(fault.contains("QDRANT_KEY"), "{fault}");
     }
 }

@@ -31,7 +31,7 @@ impl From<chorus_store::RedisPlaceFault> for LimitsPlaceFault {
     }
 }
 
-/// Counters that are kept at most; those whose window is over go first.
+/// Most counters that are kept; those whose window is over go first.
 const MOST_COUNTERS: usize = 20_000;
 
 /// The rules of one configuration over the counters of the process, or over those that replicas share.
@@ -340,7 +340,7 @@ mod tests {
     fn quotas(rules: &[RateRule]) -> Here {
         let counters = Counters::default();
         let global = Global { rate_limits: rules.to_vec(), ..Global::default() };
-        Here(Quotas::of(&global, counters.clone(), &Env::of(|_| None)).unwrap(), counters)
+        Here(Quotas::of(&global, counters.clone(), &Env::having(&[])).unwrap(), counters)
     }
 
     fn caller(user: &str, groups: &[&str]) -> Caller {

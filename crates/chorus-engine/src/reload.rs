@@ -148,7 +148,7 @@ impl Configuration {
         self.edit(Cause::Api, basis, |_| Ok(text)).await
     }
 
-    /// Merges a patch into what is served; comments of the file are lost. Source: RFC 7386.
+    /// Merges a patch into what is served; what it does not change stays byte for byte, comments too. Source: RFC 7386.
     ///
     /// # Errors
     /// As [`replace`](Self::replace).
@@ -160,7 +160,7 @@ impl Configuration {
         .await
     }
 
-    /// Changes what is served as a document; comments of the file are lost.
+    /// Changes what is served as a document; what stays the same stays byte for byte, comments too.
     ///
     /// # Errors
     /// As [`replace`](Self::replace), and what the change refuses.
@@ -172,7 +172,7 @@ impl Configuration {
         let changed = |text: &str| {
             let mut document = Document::parse(text).map_err(Refusal::Rejected)?;
             change(&mut document)?;
-            Ok(document.to_yaml())
+            Ok(document.rewrite(text))
         };
         self.edit(Cause::Api, basis, changed).await
     }

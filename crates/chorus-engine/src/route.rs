@@ -8,6 +8,7 @@ use crate::mom::Mom;
 use crate::overlay;
 use crate::selection::Sight;
 use crate::served::{Asked, Decided, Depth};
+use crate::turns::Turns;
 use chorus_collab::fusion::FusionOverlay;
 use chorus_policy::Scope;
 use chorus_spec::{Decision, LooperKind, ModelId, Recipe};
@@ -55,6 +56,13 @@ impl Routed {
             Choice::Decision(at) => recipe.recipe.decisions.get(at),
             _ => None,
         }
+    }
+
+    /// The turns of its plugins; no decision has none.
+    pub(crate) fn turns(&self, mom: &Mom) -> Turns {
+        let Choice::Decision(at) = self.choice else { return Turns::default() };
+        let recipe = self.recipe.and_then(|recipe| mom.recipes.get(recipe));
+        recipe.and_then(|recipe| recipe.turns(at)).cloned().unwrap_or_default()
     }
 
     /// The name of the recipe that was asked.

@@ -9,6 +9,7 @@ use crate::adviser::Adviser;
 use crate::fault::{Code, Fault};
 use crate::selection::SessionWords;
 use crate::tally::{FamilyTally, Tally};
+use crate::turns::Turns;
 use chorus_policy::{Ask, Evidence, Observation, Policy, Progress, Scope, Verdict};
 use chorus_signals::{Caller, Equipment, Extractor, KnowledgeUse, SharedPass, Subject, Timing};
 use chorus_spec::{Family, Global, Recipe, SignalKey};
@@ -22,7 +23,7 @@ use tokio::sync::Semaphore;
 /// From this cost on a signal leaves the request's own task.
 const ENCODER_COST: u8 = 3;
 
-/// More rounds than there are cost tiers would mean that a signal did not answer what it was asked.
+/// Most rounds: more than there are cost tiers would mean that a signal did not answer what it was asked.
 const MAX_ROUNDS: usize = 64;
 
 /// A recipe ready to serve.
@@ -33,6 +34,8 @@ pub struct ServedRecipe {
     extractor: Arc<Extractor>,
     encoder_gate: Arc<Semaphore>,
     tally: Tally,
+    /// One for each decision.
+    turns: Vec<Turns>,
 }
 
 /// How much is evaluated.
@@ -98,7 +101,13 @@ impl ServedRecipe {
             recipe: recipe.clone(),
             encoder_gate,
             tally: Tally::default(),
+            turns: recipe.decisions.iter().map(|decision| Turns::of(&decision.plugins)).collect(),
         })
+    }
+
+    /// The turns of a decision's plugins, by its place.
+    pub(crate) fn turns(&self, decision: usize) -> Option<&Turns> {
+        self.turns.get(decision)
     }
 
     /// Adds what its signals came to in live requests.

@@ -6,8 +6,9 @@
 
 use crate::env::Env;
 use crate::qdrant_link::{Link, QdrantPlaceFault};
-use chorus_spec::{Digest, Global};
-use chorus_store::{Originals, OriginalsRule, QdrantMemories, Recall, RecallFault};
+use crate::states::{self, StatesFault};
+use chorus_spec::{Digest, Global, MemoryCache};
+use chorus_store::{CachedMemories, Originals, OriginalsRule, QdrantMemories, Recall, RecallFault};
 use chorus_upstream::Upstream;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +19,17 @@ const FOUND_BYTES: (usize, usize) = (4 << 20, 64 << 20);
 
 /// Most tools whose vectors are kept (`max_tool_vectors`).
 const TOOL_VECTORS: usize = 8192;
+
+/// Why a server that a configuration names cannot be asked at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ServedFault {
+    /// A Qdrant server.
+    #[error(transparent)]
+    Qdrant(#[from] QdrantPlaceFault),
+    /// The Redis server of found memories.
+    #[error(transparent)]
+    Redis(#[from] StatesFault),
+}
 
 /// What plugins recall from. Cloning shares it.
 #[derive(Debug, Clone)]
@@ -58,17 +70,22 @@ impl Shelf {
     /// This shelf, where what a configuration has a server keep is in that server.
     ///
     /// # Errors
-    /// [`QdrantPlaceFault`].
+    /// [`ServedFault`].
     pub(crate) fn served(
         &self,
         global: &Global,
         env: &Env,
         upstream: &Upstream,
-    ) -> Result<Self, QdrantPlaceFault> {
+    ) -> Result<Self, ServedFault> {
         let mut shelf = self.clone();
         if let Some(place) = &global.memory.server {
             let link = Arc::new(Link::to(place, env, upstream.clone())?);
             shelf.store.memories = Arc::new(QdrantMemories::new(link, &place.collection));
+        }
+        if let Some(MemoryCache { place, ttl }) = global.memory.cache.as_deref() {
+            let place = states::place(place, env)?;
+            let cached = CachedMemories::in_redis(shelf.store.memories, &place, *ttl);
+            shelf.store.memories = Arc::new(cached.map_err(StatesFault::from)?);
         }
         if let Some(place) = &global.vector_store.server {
             let link = Arc::new(Link::to(place, env, upstream.clone())?);

@@ -75,7 +75,7 @@ mod tests {
 
     #[tokio::test]
     async fn configurations_of_one_store_share_it() {
-        let (shared, env) = (SharedStates::default(), Env::of(|_| None));
+        let (shared, env) = (SharedStates::default(), Env::having(&[]));
         let memory = FlowState::default();
         let first = shared.of(&memory, &env).unwrap();
         first.put("a", "kept".to_owned()).await.unwrap();
@@ -87,7 +87,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_directory_keeps_what_waits_and_a_file_is_none() {
-        let (folder, env) = (tempfile::tempdir().unwrap(), Env::of(|_| None));
+        let (folder, env) = (tempfile::tempdir().unwrap(), Env::having(&[]));
         let at = |path: &Path| FlowState {
             store: FlowStore::File { directory: path.display().to_string() },
             ..FlowState::default()
@@ -105,7 +105,7 @@ mod tests {
         let password = Some(chorus_spec::Secret::new("${REDIS_PASSWORD}"));
         let redis = RedisServer { password, ..RedisServer::default() };
         let wanted = FlowState { store: FlowStore::Redis(Box::new(redis)), ..FlowState::default() };
-        let fault = opened(&wanted, &Env::of(|_| None)).err().unwrap().to_string();
+        let fault = opened(&wanted, &Env::having(&[])).err().unwrap().to_string();
         assert!(fault.contains("REDIS_PASSWORD"), "{fault}");
     }
 }

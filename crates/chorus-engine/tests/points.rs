@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
-use chorus_engine::{Artifact, Code, Engine, Env, Inbound, Limits, Options, Part, Point};
+use chorus_engine::{Artifact, Code, Engine, Env, Inbound, Options, Part, Point};
 use chorus_spec::{BudgetSettings, Spec};
 use chorus_testkit::{Script, ScriptedUpstream};
 use chorus_wire::{ChatRequest, Message, Role};
@@ -26,16 +26,7 @@ entrypoints: [{{ model_names: [{name}], recipe: default }}]
 }
 
 fn options(up: &ScriptedUpstream) -> Options {
-    let base_url = up.base_url();
-    Options {
-        env: Env::of(move |name| (name == "UP").then(|| base_url.clone())),
-        encoder: None,
-        local: None,
-        records: None,
-        limits: Limits::default(),
-        recall: None,
-        folders: chorus_engine::Folders::default(),
-    }
+    Options::bare(Env::having(&[("UP", &up.base_url())]))
 }
 
 fn point(name: &str, objective: &str, constraints: &[&str]) -> Artifact {

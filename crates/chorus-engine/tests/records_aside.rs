@@ -1,6 +1,8 @@
 //! Records are written beside answers, never before them.
 
-use chorus_engine::{Engine, Env, Inbound, Limits, Options, Part};
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+use chorus_engine::{Engine, Env, Inbound, Options, Part};
 use chorus_store::{Page, Receipt, RunFilter, RunId, RunRecord, RunStore, SqliteRunStore, StoreFault};
 use chorus_testkit::{Script, ScriptedUpstream};
 use chorus_wire::{ChatRequest, Message, Role};
@@ -52,34 +54,69 @@ impl RunStore for Stuck {
     }
 }
 
+/// A store that nothing fits into any more.
+struct Full;
+
+impl RunStore for Full {
+    fn submit(&self, _: RunRecord) -> BoxFuture<'_, Result<Receipt, StoreFault>> {
+        Box::pin(async { Err(StoreFault::Full(1 << 20)) })
+    }
+
+    fn get(&self, _: &RunId) -> BoxFuture<'_, Result<Option<RunRecord>, StoreFault>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn list(&self, _: RunFilter, _: Page) -> BoxFuture<'_, Result<Vec<RunRecord>, StoreFault>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn trim_content(&self, _: String, _: u64, _: u64) -> BoxFuture<'_, Result<u64, StoreFault>> {
+        Box::pin(async { Ok(0) })
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), StoreFault>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// Of that backend, with that store.
+fn engine(up: &ScriptedUpstream, records: Arc<dyn RunStore>) -> Engine {
+    let options = Options { records: Some(records), ..Options::bare(Env::having(&[("UP", &up.base_url())])) };
+    Engine::new(chorus_spec::read(FILE).spec.unwrap(), options).unwrap()
+}
+
+async fn answer(engine: &Engine) -> Option<String> {
+    let request = ChatRequest::new("small", vec![Message::new(Role::User, "hello")]);
+    let mut run = engine.run(Inbound::of(request));
+    while let Some(part) = run.next().await {
+        if let Part::Reply(_, reply) = part {
+            return Some(reply.content.clone());
+        }
+    }
+    None
+}
+
+#[tokio::test]
+async fn a_record_that_does_not_fit_any_more_is_counted_and_costs_no_answer() {
+    let up = ScriptedUpstream::start().await.unwrap();
+    up.otherwise(|_| Script::reply("hi"));
+    let engine = engine(&up, Arc::new(Full));
+    for _ in 0..3 {
+        assert_eq!(answer(&engine).await.as_deref(), Some("hi"));
+    }
+    assert!(engine.drain(Duration::from_secs(60)).await);
+    let text = engine.serving().meters.text(&[]);
+    assert!(text.contains("chorus_records_lost_total 3"), "{text}");
+}
+
 #[tokio::test]
 async fn i09_a_store_that_stands_still_delays_no_answer_and_loses_no_record() {
     let up = ScriptedUpstream::start().await.unwrap();
     up.otherwise(|_| Script::reply("hi"));
-    let base_url = up.base_url();
     let (kept, gate) = (SqliteRunStore::in_memory().unwrap(), Arc::new(Semaphore::new(0)));
-    let options = Options {
-        env: Env::of(move |name| (name == "UP").then(|| base_url.clone())),
-        encoder: None,
-        local: None,
-        records: Some(Arc::new(Stuck { kept: kept.clone(), gate: Arc::clone(&gate) })),
-        limits: Limits::default(),
-        recall: None,
-        folders: chorus_engine::Folders::default(),
-    };
-    let engine = Engine::new(chorus_spec::read(FILE).spec.unwrap(), options).unwrap();
+    let engine = engine(&up, Arc::new(Stuck { kept: kept.clone(), gate: Arc::clone(&gate) }));
     for number in 0..200 {
-        let request = ChatRequest::new("small", vec![Message::new(Role::User, "hello")]);
-        let mut run = engine.run(Inbound::of(request));
-        let mut answer = None;
-        while answer.is_none() {
-            match run.next().await {
-                Some(Part::Reply(_, reply)) => answer = Some(reply.content.clone()),
-                Some(_) => {}
-                None => break,
-            }
-        }
-        assert_eq!(answer.as_deref(), Some("hi"), "request {number}");
+        assert_eq!(answer(&engine).await.as_deref(), Some("hi"), "request {number}");
     }
     let count = || kept.list(RunFilter::default(), Page { limit: 1000, before: None });
     assert_eq!(count().await.unwrap().len(), 0, "none is kept yet, and all were answered");

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
 use chorus_engine::tape::{TapeFault, Tapes, differences};
-use chorus_engine::{Artifact, Engine, Env, Inbound, Limits, Options, Point};
+use chorus_engine::{Artifact, Engine, Env, Inbound, Options, Point};
 use chorus_spec::{BudgetSettings, Spec};
 use chorus_store::{RunRecord, RunStatus, RunStore, SqliteRunStore};
 use chorus_testkit::{ChatAnswer, Script, ScriptedUpstream};
@@ -48,16 +48,8 @@ routing:
 }
 
 fn options(up: &ScriptedUpstream, records: Option<SqliteRunStore>) -> Options {
-    let base_url = up.base_url();
-    Options {
-        env: Env::of(move |name| (name == "UP").then(|| base_url.clone())),
-        encoder: None,
-        local: None,
-        records: records.map(|it| Arc::new(it) as Arc<dyn RunStore>),
-        limits: Limits::default(),
-        recall: None,
-        folders: chorus_engine::Folders::default(),
-    }
+    let records = records.map(|it| Arc::new(it) as Arc<dyn RunStore>);
+    Options { records, ..Options::bare(Env::having(&[("UP", &up.base_url())])) }
 }
 
 struct House {

@@ -4,7 +4,7 @@
 
 use chorus_engine::reload::{Basis, Candidates, Cause, Offer, Origin, Refusal, Source, Standing};
 use chorus_engine::rollout::{Share, Stage, Trial};
-use chorus_engine::{Configuration, Engine, Env, Inbound, Limits, Options, Part, SessionWords, Supply};
+use chorus_engine::{Configuration, Engine, Env, Inbound, Options, Part, SessionWords, Supply};
 use chorus_spec::Spec;
 use chorus_store::{Page, Purpose, RunFilter, RunRecord, RunStore, SqliteRunStore};
 use chorus_testkit::{Gate, Script, ScriptedUpstream, Step};
@@ -31,16 +31,7 @@ struct Stock(String);
 
 impl Stock {
     fn options(&self) -> Options {
-        let base_url = self.0.clone();
-        Options {
-            env: Env::of(move |name| (name == "UP").then(|| base_url.clone())),
-            encoder: None,
-            local: None,
-            records: None,
-            limits: Limits::default(),
-            recall: None,
-            folders: chorus_engine::Folders::default(),
-        }
+        Options::bare(Env::having(&[("UP", &self.0)]))
     }
 }
 

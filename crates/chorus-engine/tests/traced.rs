@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 use chorus_engine::trace_context::call_span_id;
-use chorus_engine::{Engine, Env, Inbound, Limits, Options, TraceParent, Tracing};
+use chorus_engine::{Engine, Env, Inbound, Options, TraceParent, Tracing};
 use chorus_testkit::{Script, ScriptedUpstream};
 use chorus_wire::{ChatRequest, Message, Role};
 
@@ -20,16 +20,7 @@ providers:
 async fn calls(tracing: Option<Tracing>) -> (Vec<Option<String>>, String) {
     let up = ScriptedUpstream::start().await.unwrap();
     up.on_each("small", [Script::error(500, "no"), Script::reply("hi")]);
-    let base_url = up.base_url();
-    let options = Options {
-        env: Env::of(move |name| (name == "UP").then(|| base_url.clone())),
-        encoder: None,
-        local: None,
-        records: None,
-        limits: Limits::default(),
-        recall: None,
-        folders: chorus_engine::Folders::default(),
-    };
+    let options = Options::bare(Env::having(&[("UP", &up.base_url())]));
     let engine = Engine::new(chorus_spec::read(FILE).spec.unwrap(), options).unwrap();
     let request = ChatRequest::new("small", vec![Message::new(Role::User, "hello")]);
     let mut run = engine.run(Inbound { tracing, ..Inbound::of(request) });

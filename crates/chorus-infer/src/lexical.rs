@@ -5,6 +5,7 @@
 //! every machine, and a text that does not fit into [`READ_BYTES`] is read at both of its ends.
 
 use crate::encoder::{EncodeFault, TextEncoder};
+use crate::fnv;
 
 /// Length of the vector.
 pub const DIMENSION: usize = 4096;
@@ -190,10 +191,9 @@ fn marks(text: &str, words: usize) -> Vec<u64> {
     found
 }
 
-/// FNV-1a over a group's name and its parts.
+/// The hash of a group's name and its parts.
 fn hash(group: &str, parts: &[&str]) -> u64 {
-    let bytes = std::iter::once(&group).chain(parts).flat_map(|part| part.bytes().chain([0]));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    fnv::of(std::iter::once(&group).chain(parts).flat_map(|part| part.bytes().chain([0])))
 }
 
 /// Adds a group's features, its part of the vector scaled to `length`.

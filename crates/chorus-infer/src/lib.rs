@@ -3,6 +3,7 @@
 //! It knows tensors, tokenizers and model files; it knows no request, no policy and no HTTP door.
 
 pub mod encoder;
+pub mod fnv;
 pub mod generator;
 pub mod heads;
 pub mod lexical;

@@ -25,18 +25,16 @@ fn best<'a>(head: &'a Head, embedding: &[f32]) -> &'a str {
 }
 
 #[test]
-fn the_built_in_heads_fit_one_encoder() {
-    let (domain, complexity) = (heads::of_default().domain.unwrap(), heads::of_default().complexity.unwrap());
-    assert_eq!(domain.labels().len(), 14);
-    assert_eq!(complexity.labels(), ["easy", "hard"]);
-    assert_eq!(domain.encoder_digest(), complexity.encoder_digest());
-    assert_eq!((domain.dimension(), complexity.dimension()), (384, 384));
+fn the_domain_head_fits_the_default_encoder() {
+    let domain = heads::of_default().domain.unwrap();
+    assert_eq!((domain.labels().len(), domain.dimension()), (14, 384));
 }
 
 #[test]
 fn the_heads_that_see_words_fit_the_same_encoder() {
     let encoder = heads::of_default().domain.unwrap().encoder_digest();
-    let labels: [(&Head, &[&str]); 3] = [
+    let labels: [(&Head, &[&str]); 4] = [
+        (heads::of_default().complexity.unwrap(), &["easy", "hard"]),
         (heads::of_default().fact_check.unwrap(), &["no_fact_check_needed", "needs_fact_check"]),
         (
             heads::of_default().user_feedback.unwrap(),
@@ -77,9 +75,9 @@ fn d13_hard_prompts_without_trigger_words_are_not_easy() {
     let head = heads::of_default().complexity.unwrap();
     let vectors = real_encoder().encode(&D13).unwrap();
     for (text, vector) in D13.iter().zip(&vectors) {
-        let hard = head.probabilities(vector)[1];
+        let hard = head.probabilities(&lexical::join(vector, text))[1];
         println!("{hard:.3} hard: {text}");
-        assert!(hard > 0.4, "{text}");
+        assert!(hard > 0.5, "{text}");
     }
 }
 

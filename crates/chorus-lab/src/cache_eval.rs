@@ -1,13 +1,18 @@
 //! How many paraphrases a lookup by meaning finds, and how many questions it wrongly takes for one.
 //!
 //! Every pair goes through the cache itself: the answer of one question is kept, the other is looked up. The least
-//! similarity is chosen on one half of the families of questions and reported on the other. It knows no request and no
-//! route. **Invariant:** what is reported has no part in what is chosen.
+//! similarity is chosen on one half of the families of questions and on the training parts of public sets of intents, and
+//! reported on the other half and on the test parts. It knows no request and no route. **Invariant:** what is reported has
+//! no part in what is chosen.
 
 use crate::cache_intents;
 use crate::cache_pairs::{Asked, Half, Relation, pairs};
+use crate::corpus::Part;
 use crate::fault::LabFault;
-use chorus_cache::{Answers, Bounds, Difference, Labels, NewAnswer, Question, Reading, Worded, difference};
+use chorus_cache::{
+    Answers, Bounds, Difference, ENOUGH, Labels, Least, NewAnswer, Question, Reading, WORDING, Worded,
+    difference, least_alike, shared,
+};
 use chorus_infer::{EncodeFault, TextEncoder};
 use chorus_signals::{Calibration, SharedPass, language_of};
 use chorus_spec::{CacheEviction, Permille};
@@ -16,11 +21,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Largest share of near misses that may be hits where a least similarity is chosen.
-const FALSE_HITS: f64 = 0.01;
-
-/// The share of paraphrases that is given up for a greater least similarity: a wrong answer costs more than a call.
-const GIVEN_UP: f64 = 0.02;
+/// Largest share of near misses of each set that may be hits where a least similarity is chosen: half of what is promised, for
+/// other questions are not the same.
+const FALSE_HITS: f64 = 0.005;
 
 const BOUNDS: Bounds = Bounds { entries: 1, bytes: usize::MAX, eviction: CacheEviction::Fifo };
 
@@ -29,7 +32,7 @@ const BOUNDS: Bounds = Bounds { entries: 1, bytes: usize::MAX, eviction: CacheEv
 pub struct EvalCache {
     /// Least similarity, on the scale of configuration files; chosen where `None`.
     pub threshold: Option<Permille>,
-    /// Folder of the public datasets, where pairs of `intents/` are to be reported too.
+    /// Folder of the public datasets, where pairs of `intents/` are to be chosen and reported on too.
     pub data: Option<PathBuf>,
 }
 
@@ -53,23 +56,34 @@ pub struct CacheReport {
     pub encoder: String,
     /// Least similarity on the scale of configuration files.
     pub threshold: Permille,
-    /// The same as a cosine.
+    /// The same as a cosine, for questions that share no word.
     pub cosine: f64,
     /// Whether it was chosen here.
     pub chosen: bool,
-    /// What other least similarities would come to on the half that it was chosen on: hits on paraphrases, and hits on near
-    /// misses, as shares.
-    pub curve: Vec<(Permille, f64, f64)>,
-    /// On the half that it was chosen on.
+    /// What other least similarities would come to on the questions that it was chosen on.
+    pub curve: Vec<Shares>,
+    /// What it would come to there if sharing every word asked for so much more likeness; each at the least similarity that
+    /// would then be chosen.
+    pub wordings: Vec<(f64, Shares)>,
+    /// On the questions that it was chosen on.
     pub chosen_on: Vec<CacheRow>,
-    /// On the other half.
+    /// On the others.
     pub reported: Vec<CacheRow>,
-    /// On pairs of public sets of intents, where those are at hand; nothing is chosen on them.
-    pub intents: Vec<CacheRow>,
-    /// Of the half that it was chosen on, so that nobody learns from the other: near misses that no guard refuses, and
-    /// paraphrases that were no hits, each with what refused it and its similarity. Of the pairs of intents, what an
-    /// assistant was asked and was wrongly found; nobody looks at what a bank was asked.
+    /// Of the questions that it was chosen on, so that nobody learns from the others: near misses that no guard refuses,
+    /// and paraphrases that were no hits, each with what refused it and its similarity. What a bank was asked, nobody looks
+    /// at.
     pub wrong: Vec<(Relation, String, String, Option<Difference>, f64)>,
+}
+
+/// What a least similarity comes to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shares {
+    /// The least similarity.
+    pub least: Permille,
+    /// Hits on paraphrases, as a share.
+    pub hits: f64,
+    /// Hits on near misses of the set that has most of them, as a share.
+    pub false_hits: f64,
 }
 
 /// A pair with its vectors.
@@ -79,6 +93,8 @@ struct Read {
     asked: Worded,
     /// On the scale of configuration files.
     similarity: f64,
+    /// The part of their words that both have.
+    shared: f64,
     differs: Option<Difference>,
 }
 
@@ -94,30 +110,33 @@ impl EvalCache {
     ) -> Result<CacheReport, LabFault> {
         let calibration = Calibration::of(encoder);
         let mut pass = SharedPass::new();
-        let mut read = |pairs: Vec<Asked>| -> Result<Vec<Read>, LabFault> {
-            pairs.into_iter().map(|pair| read_pair(pair, encoder, &calibration, &mut pass)).collect()
+        let mut read = |half: Half, part: Part| -> Result<Vec<Read>, LabFault> {
+            let intents = self.data.as_deref().map(|data| cache_intents::pairs(data, part)).transpose()?;
+            let all = pairs(half)?.into_iter().chain(intents.unwrap_or_default());
+            all.map(|pair| read_pair(pair, encoder, &calibration, &mut pass)).collect()
         };
         progress("encoding the questions");
-        let (chosen_on, reported) = (read(pairs(Half::Chosen)?)?, read(pairs(Half::Reported)?)?);
-        let intents = self.data.as_deref().map(cache_intents::pairs).transpose()?.unwrap_or_default();
-        let intents = read(intents)?;
-        let threshold = self.threshold.unwrap_or_else(|| choose(&chosen_on));
-        let cosine = calibration.cosine(threshold.as_similarity());
-        let wrong = chosen_on.iter().chain(&intents).filter(|it| match it.pair.relation {
-            Relation::Paraphrase => !is_hit(it, cosine),
-            Relation::OtherIntent => is_hit(it, cosine),
+        let (chosen_on, reported) = (read(Half::Chosen, Part::Train)?, read(Half::Reported, Part::Test)?);
+        let threshold = self.threshold.unwrap_or_else(|| choose(&chosen_on, WORDING).least);
+        let least = Least::of(threshold.as_similarity(), |it| calibration.cosine(it));
+        let wrong = chosen_on.iter().filter(|it| match it.pair.relation {
+            Relation::Paraphrase => !is_hit(it, least),
+            Relation::OtherIntent => is_hit(it, least),
             Relation::Tenant | Relation::SameIntent | Relation::OtherBankingIntent => false,
             _ => it.differs.is_none(),
         });
         Ok(CacheReport {
             encoder: encoder.digest().to_owned(),
             threshold,
-            cosine,
+            cosine: least.of_any(),
             chosen: self.threshold.is_none(),
-            curve: (650..=950).step_by(25).map(Permille).map(|it| shares(&chosen_on, it)).collect(),
-            chosen_on: rows(&chosen_on, cosine),
-            reported: rows(&reported, cosine),
-            intents: rows(&intents, cosine),
+            curve: (650..=950).step_by(25).map(|it| shares(&chosen_on, Permille(it), WORDING)).collect(),
+            wordings: (0..=8)
+                .map(|step| f64::from(step) / 20.0)
+                .map(|it| (it, choose(&chosen_on, it)))
+                .collect(),
+            chosen_on: rows(&chosen_on, least),
+            reported: rows(&reported, least),
             wrong: wrong
                 .map(|it| {
                     (it.pair.relation, it.pair.kept.clone(), it.pair.asked.clone(), it.differs, it.similarity)
@@ -143,12 +162,14 @@ fn read_pair(
     let asked = worded(&pair.asked, tenant)?;
     let cosine: f64 = kept.vector.iter().zip(&asked.vector).map(|(a, b)| f64::from(a * b)).sum();
     let reading = |worded: &Worded| Reading::of(&worded.text, worded.language);
-    let differs = difference(&reading(&kept), &reading(&asked));
-    Ok(Read { similarity: calibration.apply(cosine).clamp(0.0, 1.0), pair, kept, asked, differs })
+    let (own, other) = (reading(&kept), reading(&asked));
+    let similarity = calibration.apply(cosine).clamp(0.0, 1.0);
+    let (shared, differs) = (shared(&own, &other), difference(&own, &other));
+    Ok(Read { pair, kept, asked, similarity, shared, differs })
 }
 
 /// Whether the cache gives one the answer to the other.
-fn is_hit(read: &Read, least: f64) -> bool {
+fn is_hit(read: &Read, least: Least) -> bool {
     let mut answers = Answers::default();
     let new = NewAnswer {
         id: "kept".to_owned(),
@@ -162,33 +183,33 @@ fn is_hit(read: &Read, least: f64) -> bool {
     answers.alike(Question { worded: &read.asked, least, max_age_ms: None }, 1).found.is_some()
 }
 
-/// The greatest least similarity that finds nearly as many paraphrases as any at which no more than so many near misses are
-/// hits.
-fn choose(read: &[Read]) -> Permille {
-    let all: Vec<(Permille, f64, f64)> = (500..=1000)
-        .map(|permille| shares(read, Permille(permille)))
-        .filter(|it| it.2 <= FALSE_HITS)
-        .collect();
-    let most = all.iter().map(|it| it.1).fold(0.0, f64::max);
-    let nearly = all.iter().rev().find(|it| it.1 >= most - GIVEN_UP);
-    nearly.map_or(Permille(1000), |it| it.0)
+/// The least similarity at which no more than so many near misses are hits, where sharing every word asks for `wording` more.
+fn choose(read: &[Read], wording: f64) -> Shares {
+    let mut all = (500..=1000).map(|permille| shares(read, Permille(permille), wording));
+    all.find(|it| it.false_hits <= FALSE_HITS).unwrap_or_else(|| shares(read, Permille(1000), wording))
 }
 
-/// The shares of paraphrases and of near misses that would be hits; other tenants do not count, they never are.
-fn shares(read: &[Read], least: Permille) -> (Permille, f64, f64) {
-    let share = |of: &[&Read]| {
-        let hits =
-            of.iter().filter(|it| it.differs.is_none() && it.similarity >= least.as_similarity()).count();
-        hits as f64 / of.len().max(1) as f64
+/// The shares of paraphrases, and of near misses of each set, that would be hits. Other tenants do not count, they never are;
+/// questions of one intent neither, they may ask for two things.
+fn shares(read: &[Read], least: Permille, wording: f64) -> Shares {
+    let threshold = least.as_similarity();
+    let least_alike = |shared: f64| (threshold + wording * shared).min(ENOUGH.max(threshold));
+    let is_hit = |it: &&Read| it.differs.is_none() && it.similarity >= least_alike(it.shared);
+    let share = |is_in: &dyn Fn(Relation) -> bool| {
+        let of = || read.iter().filter(|it| is_in(it.pair.relation));
+        of().filter(is_hit).count() as f64 / of().count().max(1) as f64
     };
-    let (same, other): (Vec<&Read>, Vec<&Read>) = read
-        .iter()
-        .filter(|it| it.pair.relation != Relation::Tenant)
-        .partition(|it| it.pair.relation == Relation::Paraphrase);
-    (least, share(&same), share(&other))
+    let own = [Relation::Negated, Relation::Number, Relation::Entity, Relation::Language];
+    let near = [
+        share(&|it| own.contains(&it)),
+        share(&|it| it == Relation::OtherIntent),
+        share(&|it| it == Relation::OtherBankingIntent),
+    ];
+    let hits = share(&|it| it == Relation::Paraphrase);
+    Shares { least, hits, false_hits: near.into_iter().fold(0.0, f64::max) }
 }
 
-fn rows(read: &[Read], least: f64) -> Vec<CacheRow> {
+fn rows(read: &[Read], least: Least) -> Vec<CacheRow> {
     let mut rows: BTreeMap<Relation, CacheRow> = BTreeMap::new();
     for it in read {
         let relation = it.pair.relation;
@@ -196,7 +217,7 @@ fn rows(read: &[Read], least: f64) -> Vec<CacheRow> {
         let cosine: f64 = it.kept.vector.iter().zip(&it.asked.vector).map(|(a, b)| f64::from(a * b)).sum();
         row.pairs += 1;
         row.hits += usize::from(is_hit(it, least));
-        row.unguarded += usize::from(relation != Relation::Tenant && cosine >= least);
+        row.unguarded += usize::from(relation != Relation::Tenant && cosine >= least.of_any());
     }
     rows.into_values().collect()
 }
@@ -204,42 +225,33 @@ fn rows(read: &[Read], least: f64) -> Vec<CacheRow> {
 impl fmt::Display for CacheReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "encoder {}", self.encoder)?;
-        let how = if self.chosen { "chosen on one half of the questions" } else { "as given" };
-        writeln!(
-            f,
-            "least similarity {:.3} (cosine {:.3}), {how}",
-            self.threshold.as_similarity(),
-            self.cosine
-        )?;
-        let curve = self
-            .curve
-            .iter()
-            .map(|(least, found, wrong)| format!("{:.3}: {found:.3}/{wrong:.4}", least.as_similarity()));
-        writeln!(
-            f,
-            "least similarity: hits/false hits on that half: {}",
-            curve.collect::<Vec<_>>().join("  ")
-        )?;
-        for (name, rows) in [("that half", &self.chosen_on), ("the other half", &self.reported)] {
+        let how = if self.chosen { "chosen on the first questions below" } else { "as given" };
+        let (least, cosine) = (self.threshold.as_similarity(), self.cosine);
+        writeln!(f, "least similarity {least:.3} (cosine {cosine:.3}) without a word in common, {how};")?;
+        writeln!(f, "{:.3} where every word is in both", least_alike(least, 1.0))?;
+        let point =
+            |it: &Shares| format!("{:.3}: {:.3}/{:.4}", it.least.as_similarity(), it.hits, it.false_hits);
+        let curve = self.curve.iter().map(point).collect::<Vec<_>>().join("  ");
+        writeln!(f, "least similarity: hits/false hits on those questions: {curve}")?;
+        writeln!(f, "the same, were this more for every word in both:")?;
+        for (wording, chosen) in &self.wordings {
+            writeln!(f, "  {wording:.2}: {}", point(chosen))?;
+        }
+        for (name, rows) in [("chosen on", &self.chosen_on), ("reported on", &self.reported)] {
             writeln!(
                 f,
-                "{name}: {:<16} {:>6} {:>6} {:>7} {:>15}",
+                "{name}: {:<13} {:>6} {:>6} {:>7} {:>15}",
                 "pairs of", "pairs", "hits", "share", "without guards"
             )?;
-            let near = rows.iter().filter(|row| row.relation != Relation::Paraphrase);
             for row in rows {
                 line(f, row.relation.as_str(), row.pairs, row.hits, row.unguarded)?;
             }
+            let near = rows.iter().filter(|row| Relation::MISSES.contains(&row.relation));
             let (pairs, hits, unguarded) =
                 near.fold((0, 0, 0), |sum, row| (sum.0 + row.pairs, sum.1 + row.hits, sum.2 + row.unguarded));
-            line(f, "all near misses", pairs, hits, unguarded)?;
+            line(f, "all near misses of ours", pairs, hits, unguarded)?;
         }
-        if !self.intents.is_empty() {
-            writeln!(f, "public sets of intents:")?;
-        }
-        self.intents
-            .iter()
-            .try_for_each(|row| line(f, row.relation.as_str(), row.pairs, row.hits, row.unguarded))
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@
 //! **Invariant:** the same files give the same pairs, and no question stands in two near misses.
 
 use crate::cache_pairs::{Asked, Relation};
-use crate::corpus;
+use crate::corpus::{self, Part};
 use crate::fault::LabFault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -25,21 +25,21 @@ const WITHOUT_SLOTS: [&str; 10] = [
     "who_made_you",
 ];
 
-/// Pairs of each such intent.
+/// Pairs of each such intent, at most.
 const PARAPHRASES: usize = 50;
 
-/// Near misses of each set.
+/// Near misses of each set, at most.
 const NEAR_MISSES: usize = 500;
 
 /// Questions of each intent among which near misses are looked for.
 const QUESTIONS: usize = 30;
 
-/// The pairs of both sets.
+/// The pairs of one part of both sets.
 ///
 /// # Errors
 /// [`LabFault`]: a file is absent or broken.
-pub(crate) fn pairs(data: &Path) -> Result<Vec<Asked>, LabFault> {
-    let (clinc, banking) = (corpus::clinc(data)?, corpus::banking(data)?);
+pub(crate) fn pairs(data: &Path, part: Part) -> Result<Vec<Asked>, LabFault> {
+    let (clinc, banking) = (corpus::clinc(data, part)?, corpus::banking(data, part)?);
     let mut all = paraphrases(&by_intent(&clinc));
     all.extend(near_misses(&by_intent(&clinc), Relation::OtherIntent));
     all.extend(near_misses(&by_intent(&banking), Relation::OtherBankingIntent));

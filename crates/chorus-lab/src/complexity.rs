@@ -23,6 +23,10 @@ const LAST: &str = include_str!("../data/complexity_last.tsv");
 const EVERYDAY_TRAIN: &str = include_str!("../data/everyday_train.tsv");
 /// Tasks that somebody sets, hard ones beside easy ones of the same subjects.
 const TEMPLATES: &str = include_str!("../data/complexity_templates.tsv");
+/// Cases, proofs and faults beside greetings, look-ups and errands, in fifteen languages.
+const LANGUAGES: &str = include_str!("../data/complexity_languages.tsv");
+/// Written before a head had learnt the lines above; it holds no sentence of theirs.
+const LANGUAGES_EVAL: &str = include_str!("../data/complexity_languages_eval.tsv");
 
 /// A question that fewer of the models solved is hard, one that more solved is easy; between them lies no label.
 /// Of MMLU-Pro's questions, answered by 29 models, 51% are hard by this and 24% easy.
@@ -31,6 +35,8 @@ const EASY_ABOVE: f32 = 0.65;
 
 /// A text of our own: exams are many and unlike requests.
 const OWN_WEIGHT: f32 = 8.0;
+/// A text of our own in one of many languages: they are many, and say the same things.
+const LANGUAGE_WEIGHT: f32 = 4.0;
 /// Texts that one template gives at most.
 const DRAWS: usize = 24;
 const EVERYDAY_WEIGHT: f32 = 1.0;
@@ -59,7 +65,8 @@ pub(crate) fn split(data: &Path) -> Result<Split, LabFault> {
         split.train.push(Example { text: text.to_owned(), label: EASY, weight: EVERYDAY_WEIGHT });
     }
     split.train.extend(own("complexity_train.tsv", OWN_TRAIN, OWN_WEIGHT)?);
-    split.train.extend(templates("complexity_templates.tsv", TEMPLATES)?);
+    split.train.extend(templates("complexity_templates.tsv", TEMPLATES, OWN_WEIGHT)?);
+    split.train.extend(templates("complexity_languages.tsv", LANGUAGES, LANGUAGE_WEIGHT)?);
     split.held_out.push(("MMLU-Pro and MMLU, held-out fifth".to_owned(), exam));
     split.held_out.push(("LLMRouter's mixed tasks, held-out fifth".to_owned(), mixed));
     let fixture = own("complexity_eval.tsv", OWN_EVAL, 1.0)?;
@@ -68,6 +75,8 @@ pub(crate) fn split(data: &Path) -> Result<Split, LabFault> {
         .push(("Expert and everyday prompts in several languages, own fixture".to_owned(), fixture));
     let last = own("complexity_last.tsv", LAST, 1.0)?;
     split.held_out.push(("Tasks and requests, own fixture written last".to_owned(), last));
+    let languages = ("complexity_languages_eval.tsv", LANGUAGES_EVAL);
+    phrases::hold_out(&mut split, "Expert and everyday prompts", languages, &LABELS)?;
     Ok(split)
 }
 
@@ -87,11 +96,11 @@ fn add(split: &mut Split, held_out: &mut Vec<Example>, question: String, solve_r
 }
 
 /// What templates stand for: all of it is fitted on, exam questions choose penalty and temperature.
-fn templates(name: &str, content: &str) -> Result<Vec<Example>, LabFault> {
+fn templates(name: &str, content: &str, weight: f32) -> Result<Vec<Example>, LabFault> {
     let phrases = phrases::expand(name, content, DRAWS)?;
     let examples = phrases.into_iter().map(|phrase| {
         let label = phrases::label_of(&phrase, &LABELS, name)?;
-        Ok(Example { text: phrase.text, label, weight: OWN_WEIGHT })
+        Ok(Example { text: phrase.text, label, weight })
     });
     examples.collect()
 }
@@ -128,14 +137,18 @@ mod tests {
     fn own_prompts_are_kept_apart() {
         let learnt = own("complexity_train.tsv", OWN_TRAIN, 1.0).unwrap();
         let fixture = own("complexity_eval.tsv", OWN_EVAL, 1.0).unwrap();
-        let templates = templates("complexity_templates.tsv", TEMPLATES).unwrap();
+        let mut learnt_templates = templates("complexity_templates.tsv", TEMPLATES, 1.0).unwrap();
+        learnt_templates.extend(templates("complexity_languages.tsv", LANGUAGES, 1.0).unwrap());
         for class in [EASY, HARD] {
-            assert!(templates.iter().filter(|example| example.label == class).count() >= 200);
+            assert!(learnt_templates.iter().filter(|example| example.label == class).count() >= 200);
         }
-        let learnt: Vec<Example> = learnt.into_iter().chain(templates).collect();
+        let learnt: Vec<Example> = learnt.into_iter().chain(learnt_templates).collect();
         assert!(fixture.iter().filter(|example| example.label == HARD).count() >= 20);
         let last = own("complexity_last.tsv", LAST, 1.0).unwrap();
-        for example in fixture.iter().chain(&last) {
+        let mut measured = Split::default();
+        phrases::hold_out(&mut measured, "", ("", LANGUAGES_EVAL), &LABELS).unwrap();
+        let languages = measured.held_out.iter().flat_map(|(_, examples)| examples);
+        for example in fixture.iter().chain(&last).chain(languages) {
             assert!(learnt.iter().all(|other| other.text != example.text), "{}", example.text);
         }
     }

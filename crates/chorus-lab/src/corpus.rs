@@ -114,22 +114,38 @@ pub(crate) fn instructions(data: &Path) -> Result<Vec<String>, LabFault> {
     Ok(rows.into_iter().map(|row| row.user_query).collect())
 }
 
-/// The training part of CLINC150: text and intent.
-pub(crate) fn clinc(data: &Path) -> Result<Vec<(String, String)>, LabFault> {
+/// A part of a set that its makers divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Train,
+    Test,
+}
+
+impl Part {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Test => "test",
+        }
+    }
+}
+
+/// A part of CLINC150: text and intent.
+pub(crate) fn clinc(data: &Path, part: Part) -> Result<Vec<(String, String)>, LabFault> {
     let mut parts: BTreeMap<String, Vec<(String, String)>> = json(&data.join("intents/clinc150.json.gz"))?;
-    Ok(parts.remove("train").unwrap_or_default())
+    Ok(parts.remove(part.as_str()).unwrap_or_default())
 }
 
 /// Requests to an assistant: the training parts of CLINC150 and BANKING77, in the files' order.
 pub(crate) fn intents(data: &Path) -> Result<Vec<String>, LabFault> {
-    let mut texts: Vec<String> = clinc(data)?.into_iter().map(|(text, _)| text).collect();
-    texts.extend(banking(data)?.into_iter().map(|(text, _)| text));
+    let mut texts: Vec<String> = clinc(data, Part::Train)?.into_iter().map(|(text, _)| text).collect();
+    texts.extend(banking(data, Part::Train)?.into_iter().map(|(text, _)| text));
     Ok(texts)
 }
 
-/// The training part of BANKING77: text and intent.
-pub(crate) fn banking(data: &Path) -> Result<Vec<(String, String)>, LabFault> {
-    let lines = text_lines(&data.join("intents/banking77_train.csv"))?;
+/// A part of BANKING77: text and intent.
+pub(crate) fn banking(data: &Path, part: Part) -> Result<Vec<(String, String)>, LabFault> {
+    let lines = text_lines(&data.join(format!("intents/banking77_{}.csv", part.as_str())))?;
     // The label after the last comma has no comma of its own; the text may be quoted.
     let rows = lines.iter().skip(1).filter_map(|line| line.rsplit_once(','));
     Ok(rows.map(|(text, intent)| (text.trim_matches('"').replace("\"\"", "\""), intent.to_owned())).collect())

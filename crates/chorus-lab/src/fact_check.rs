@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::corpus;
+use crate::corpus::{self, Part};
 use crate::example::{Example, Side, Split, side};
 use crate::fault::LabFault;
 use crate::phrases;
@@ -165,7 +165,7 @@ fn public(data: &Path) -> Result<Vec<(String, usize)>, LabFault> {
             found.push((query.query, label));
         }
     }
-    for (text, intent) in corpus::clinc(data)?.into_iter().step_by(INTENT_STEP) {
+    for (text, intent) in corpus::clinc(data, Part::Train)?.into_iter().step_by(INTENT_STEP) {
         if let Some(label) = either(&intent, &FACTUAL_INTENTS, &OTHER_INTENTS) {
             found.push((text, label));
         }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::corpus;
+use crate::corpus::{self, Part};
 use crate::example::{Example, Split};
 use crate::fault::LabFault;
 use crate::phrases;
@@ -43,7 +43,7 @@ pub(crate) fn split(data: &Path) -> Result<Split, LabFault> {
     for query in corpus::graded(data)?.into_iter().step_by(GRADED_STEP) {
         learn_question(&mut split, &query.question);
     }
-    for (text, intent) in corpus::clinc(data)?.into_iter().step_by(INTENT_STEP) {
+    for (text, intent) in corpus::clinc(data, Part::Train)?.into_iter().step_by(INTENT_STEP) {
         if !REPLIES.contains(&intent.as_str()) {
             learn_question(&mut split, &text);
         }

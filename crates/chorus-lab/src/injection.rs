@@ -159,7 +159,10 @@ and BIPIA were read before our own were written, and what resembled them was tak
 snippets in foreign text. The set `own, engineering` was written after two harmless requests of engineers, of a conformance \
 suite, were found to score above 0.9; it holds no sentence of that suite, and nothing was chosen by it. The requests of engineers that are learnt were written \
 after it, for the same reason, and hold none either; that they, tasks and exams are learnt was chosen by folds and by a look at \
-total figures.";
+total figures.
+
+The sets `own, developers` and `own, by language, written last` were written later; the second is meant to be subtle. Whoever wrote the \
+rules of other languages had read the set `own, by language`, and left its wordings out.";
 
 fn card_text(encoded: &Encoded, head: &MixedHead, scales: [Scale; 2], report: &InjectionReport) -> String {
     let count = |attack: bool| encoded.lessons.iter().filter(|lesson| lesson.attack == attack).count();

@@ -45,6 +45,10 @@ const OWN: [(&str, &str); 5] = [
 ];
 const OWN_EVAL: &str = include_str!("../data/injection_eval.tsv");
 const OWN_ENGINEERING: &str = include_str!("../data/injection_engineering_eval.tsv");
+/// Requests of developers about repositories, secrets and faults.
+const OWN_DEVELOPERS: &str = include_str!("../data/injection_developer_eval.tsv");
+/// Subtle attempts, and requests in the same words, in fifteen languages.
+const OWN_LAST: &str = include_str!("../data/injection_last.tsv");
 const EVERYDAY: &str = include_str!("../data/everyday_train.tsv");
 
 /// A text that is learnt.
@@ -150,8 +154,10 @@ pub(crate) fn probes(data: &Path) -> Result<Vec<ProbeSet>, LabFault> {
         let lines = phrases::lines(name, content)?.into_iter();
         Ok(lines.map(|line| probe(line.text, line.label == "attack", line.language)).collect())
     };
-    let (everyday, engineering) =
-        (eval("injection_eval.tsv", OWN_EVAL)?, eval("injection_engineering_eval.tsv", OWN_ENGINEERING)?);
+    let everyday = eval("injection_eval.tsv", OWN_EVAL)?;
+    let last = eval("injection_last.tsv", OWN_LAST)?;
+    let engineering = eval("injection_engineering_eval.tsv", OWN_ENGINEERING)?;
+    let developers = eval("injection_developer_eval.tsv", OWN_DEVELOPERS)?;
     let held_out = |texts: Vec<String>| -> Vec<Probe> {
         let texts = texts.into_iter().filter(|text| side(text) == Side::HeldOut);
         texts.map(|text| probe(text, true, "")).collect()
@@ -162,7 +168,9 @@ pub(crate) fn probes(data: &Path) -> Result<Vec<ProbeSet>, LabFault> {
         ProbeSet { name: "NotInject two", probes: not_inject(data, "two")? },
         ProbeSet { name: "XSTest safe", probes: safe.collect() },
         ProbeSet { name: "own, by language", probes: everyday },
+        ProbeSet { name: "own, by language, written last", probes: last },
         ProbeSet { name: "own, engineering", probes: engineering },
+        ProbeSet { name: "own, developers", probes: developers },
         ProbeSet { name: "multilingual, held-out fifth", probes: held_out(multilingual(data)?) },
         ProbeSet { name: "in the wild, held-out fifth", probes: held_out(wild(data)?) },
         ProbeSet { name: "BIPIA code, as tool output", probes: bipia(data)? },
@@ -380,7 +388,8 @@ mod tests {
             own(name, content, &mut found).unwrap();
         }
         let learnt: BTreeSet<String> = found.iter().map(|lesson| bare(&lesson.text)).collect();
-        for line in [OWN_EVAL, OWN_ENGINEERING].iter().flat_map(|text| phrases::lines("", text).unwrap()) {
+        let measured = [OWN_EVAL, OWN_LAST, OWN_ENGINEERING, OWN_DEVELOPERS];
+        for line in measured.iter().flat_map(|text| phrases::lines("", text).unwrap()) {
             assert!(!learnt.contains(&bare(&line.text)), "{}", line.text);
         }
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::corpus;
+use crate::corpus::{self, Part};
 use crate::fault::LabFault;
 
 const PARALLEL: &str = include_str!("../data/parallel.tsv");
@@ -43,10 +43,10 @@ struct Asked {
 /// Pairs of the training parts of CLINC150 and BANKING77.
 pub(crate) fn english(data: &Path) -> Result<Pairs, LabFault> {
     let subjects = corpus::clinc_subjects(data)?;
-    let clinc = corpus::clinc(data)?
+    let clinc = corpus::clinc(data, Part::Train)?
         .into_iter()
         .filter_map(|(text, intent)| Some(Asked { subject: subjects.get(&intent)?.clone(), intent, text }));
-    let banking = corpus::banking(data)?.into_iter().map(|(text, intent)| Asked {
+    let banking = corpus::banking(data, Part::Train)?.into_iter().map(|(text, intent)| Asked {
         subject: BANKING.to_owned(),
         intent,
         text,

@@ -125,8 +125,8 @@ pub(crate) fn log_softmax(mut logits: Vec<f32>) -> Vec<f32> {
     logits
 }
 
-/// Eight running sums, so that the compiler may use vector registers.
-fn dot(left: &[f32], right: &[f32]) -> f32 {
+/// The dot product: eight running sums, so that the compiler may use vector registers. What is trained is bound to their order.
+pub(crate) fn dot(left: &[f32], right: &[f32]) -> f32 {
     let (left, left_rest) = left.as_chunks::<8>();
     let (right, right_rest) = right.as_chunks::<8>();
     let mut sums = [0.0_f32; 8];

@@ -134,18 +134,3 @@ fn served(kind: Kind, bytes: &[u8], guarded: bool) -> Result<Learned, LabFault> 
         chorus_spec::LearnedSettings { guard: Some(guarded), ..chorus_spec::LearnedSettings::default() };
     Ok(Learned::parse(kind, bytes)?.with(&settings))
 }
-
-/// The dot product.
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    // Eight sums, so that the compiler may keep them in one register.
-    let (a8, a_rest) = a.as_chunks::<8>();
-    let (b8, b_rest) = b.as_chunks::<8>();
-    let mut sums = [0.0f32; 8];
-    for (a, b) in a8.iter().zip(b8) {
-        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum += a * b;
-        }
-    }
-    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f32>() + rest
-}

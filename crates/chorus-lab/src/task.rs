@@ -91,15 +91,17 @@ impl Task {
             }
             Self::Complexity => {
                 "A prior of how hard a text is for a language model: a linear softmax over the encoder's \
-                 vector.\n\nA question is hard when fewer than 35% of the models that answered it were right, \
+                 vector and hashed words and letters.\n\nA question is hard when fewer than 35% of the models that answered it were right, \
                  easy when more than 65% were; requests to assistants and short everyday questions count as \
-                 easy; own expert prompts in several languages count as hard. Of tasks that templates vary, to \
+                 easy; own expert prompts in fifteen languages (proofs, cases of law and medicine, faults of systems) \
+                 count as hard, greetings, look-ups and errands in the same languages as easy. Of tasks that templates vary, to \
                  design, weigh, derive or trace counts as hard, a small repair, a definition, a plain explanation \
                  as easy; each of our own counts like eight exam questions, because requests are what the signal \
-                 meets, and exams are many. The figures \
+                 meets, and exams are many; one of the texts in many languages counts like four. The figures \
                  leave out the questions between, which flatters them, and the models are of 2024: most of what \
                  they failed at is easier now. Use it as one piece of evidence among others. The weight of our own \
-                 texts was chosen after a look at total figures."
+                 texts was chosen after a look at total figures. The held-out prompts of fifteen languages \
+                 were written before the head had learnt any of the texts in them, and hold no subject of theirs."
             }
             Self::FactCheck => FACT_CHECK,
             Self::UserFeedback => USER_FEEDBACK,
@@ -121,7 +123,7 @@ impl Task {
     /// Whether the head sees a text's words and letters beside the encoder's vector: for tasks that are told by a few
     /// words of any language.
     pub(crate) fn sees_words(self) -> bool {
-        matches!(self, Self::FactCheck | Self::UserFeedback | Self::Modality)
+        matches!(self, Self::Complexity | Self::FactCheck | Self::UserFeedback | Self::Modality)
     }
 
     /// Whether the head is less sure outside of English: by as much as its validation texts in other languages ask for.

@@ -8,7 +8,7 @@
     reason = "a test that cannot go on should say where"
 )]
 
-use chorus_engine::{Artifact, Engine, Env, Folders, Limits, Options};
+use chorus_engine::{Artifact, Engine, Env, Folders, Options};
 use chorus_infer::{EncodeFault, TextEncoder};
 use chorus_lab::{SelectorKind, TrainSelector};
 use chorus_wire::{ChatRequest, Message, Role};
@@ -112,13 +112,9 @@ fn engine(folder: &Path, kind: SelectorKind, encoder: Directions, models: &[&str
     );
     let spec = chorus_spec::read(&file).spec.unwrap_or_else(|| panic!("{file}"));
     let options = Options {
-        env: Env::of(|_| None),
         encoder: Some(Arc::new(encoder)),
-        local: None,
-        records: None,
-        limits: Limits::default(),
-        recall: None,
         folders: Folders { config: Some(folder.to_owned()), knowledge: None },
+        ..Options::bare(Env::having(&[]))
     };
     Engine::of(spec, options, Artifact::default()).map_err(|why| why.to_string())
 }

@@ -1,7 +1,7 @@
 //! What looking up and shortening cost: `cargo bench -p chorus-recall`.
 
-use chorus_recall::vector::Matrix;
 use chorus_recall::{Bm25, ChunkRule, Draft, chunks};
+use chorus_vectors::Exact;
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 
@@ -20,7 +20,7 @@ fn text(lines: usize) -> String {
 }
 
 fn nearest(c: &mut Criterion) {
-    let mut matrix = Matrix::of_width(WIDTH);
+    let mut matrix = Exact::of_width(WIDTH);
     for key in 0..PASSAGES {
         matrix.push(key, &vector(key));
     }

@@ -15,7 +15,6 @@ pub mod shorten;
 pub mod statements;
 pub mod terms;
 pub mod tools;
-pub mod vector;
 
 pub use bm25::Bm25;
 pub use chunk::{ChunkRule, chunks};

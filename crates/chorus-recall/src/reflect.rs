@@ -4,7 +4,7 @@
 //! Source: contract §4.9: similarity, then age, then repetitions, then 2,048 tokens. The strength by which memories are
 //! forgotten follows Zhong et al., "MemoryBank", 2023, §3.3: e^(−t/S), where each reading adds to S.
 
-use crate::vector::dot;
+use chorus_vectors::dot;
 use chorus_wire::tokens::of_text;
 
 const DAY_SECONDS: f64 = 86_400.0;

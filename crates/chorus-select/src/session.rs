@@ -17,7 +17,7 @@ const HANDOFF_PENALTY: f64 = 0.05;
 const PREFIX_CACHE_WEIGHT: f64 = 0.20;
 /// What each earlier switch of the conversation adds to the cost of another.
 const SWITCH_HISTORY_WEIGHT: f64 = 0.04;
-/// Earlier switches that count at most.
+/// Most earlier switches that count.
 const SWITCHES_MOST: u32 = 5;
 /// How much dearer a refill of the cache may count at a dearer model.
 const CACHE_COST_MOST: f64 = 2.5;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
-/// How much of a body that is too large is read on, in multiples of `max_body_bytes`; nothing of it is kept.
+/// Most of a body that is too large that is read on, in multiples of `max_body_bytes`; nothing of it is kept.
 const DISCARDED: usize = 4;
 
 /// The whole body.

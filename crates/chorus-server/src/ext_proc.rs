@@ -29,7 +29,7 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
 
-/// Messages to Envoy that may wait for it.
+/// Most messages to Envoy that may wait for it.
 const MESSAGES_IN_FLIGHT: usize = 16;
 
 /// Serves Envoy until `stop`; exchanges in flight end.

@@ -163,7 +163,7 @@ mod tests {
         let secret = |name: &str| chorus_spec::Secret::new(format!("${{{name}}}"));
         let tokens = vec![(secret("ADMIN"), "admin".to_owned()), (secret("UNSET"), "admin".to_owned())];
         let auth = ManagementAuth { tokens, roles: Default::default() };
-        let env = Env::of(|name| (name == "ADMIN").then(|| "t-1".to_owned()));
+        let env = Env::having(&[("ADMIN", "t-1")]);
         assert_eq!(role(&auth, &env, "t-1"), Some("admin"));
         assert_eq!(role(&auth, &env, ""), None);
         assert_eq!(role(&auth, &env, "t-2"), None);

@@ -4,6 +4,7 @@
 
 use crate::literal::{LiteralSet, Presence};
 use crate::text::{Case, Comparable};
+use chorus_infer::fnv;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What one keyword found in a text.
@@ -140,14 +141,10 @@ fn distinct_runs(text: &Comparable, width: usize) -> BTreeSet<&str> {
 /// Hashes of all runs of `arity` characters, sorted; a shorter text is one gram.
 fn grams(text: &str, arity: usize) -> Vec<u64> {
     let chars: Vec<char> = text.chars().collect();
-    let mut grams: Vec<u64> = chars.windows(arity.min(chars.len()).max(1)).map(hash).collect();
+    let mut grams: Vec<u64> =
+        chars.windows(arity.min(chars.len()).max(1)).map(|gram| fnv::of(gram.iter().copied())).collect();
     grams.sort_unstable();
     grams
-}
-
-/// FNV-1a over code points: the same on every machine.
-fn hash(gram: &[char]) -> u64 {
-    gram.iter().fold(0xcbf2_9ce4_8422_2325, |h, c| (h ^ u64::from(*c)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Dice similarity of two sorted multisets, in 0..=1.

@@ -9,6 +9,7 @@
 use crate::calibration::Calibration;
 use chorus_infer::TextEncoder;
 use chorus_spec::PrototypeScoring;
+use chorus_vectors::dot;
 
 /// How similarities to the vectors of a bank become one score.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +67,7 @@ impl Bank {
     }
 
     fn score_window(&self, window: &[f32]) -> Option<f64> {
-        let mut similarities: Vec<f64> = self.vectors.iter().map(|vector| dot(vector, window)).collect();
+        let mut similarities: Vec<f64> = self.vectors.iter().map(|vector| cosine(vector, window)).collect();
         similarities.sort_by(|a, b| b.total_cmp(a));
         let best = *similarities.first()?;
         Some(match self.scoring {
@@ -102,7 +103,7 @@ fn prototypes(vectors: &[Vec<f32>], cluster_cosine: f64, max_prototypes: usize) 
     for vector in vectors {
         let near = clusters
             .iter_mut()
-            .find(|cluster| cluster.first().is_some_and(|seed| dot(seed, vector) >= cluster_cosine));
+            .find(|cluster| cluster.first().is_some_and(|seed| cosine(seed, vector) >= cluster_cosine));
         match near {
             Some(cluster) => cluster.push(vector),
             None => clusters.push(vec![vector]),
@@ -115,7 +116,7 @@ fn prototypes(vectors: &[Vec<f32>], cluster_cosine: f64, max_prototypes: usize) 
 
 /// The member that is nearest to all members; the earliest of equals.
 fn medoid(cluster: &[&Vec<f32>]) -> Option<Vec<f32>> {
-    let nearness = |member: &Vec<f32>| cluster.iter().map(|other| dot(member, other)).sum::<f64>();
+    let nearness = |member: &Vec<f32>| cluster.iter().map(|other| cosine(member, other)).sum::<f64>();
     let mut best: Option<(f64, &Vec<f32>)> = None;
     for member in cluster {
         let near = nearness(member);
@@ -126,9 +127,9 @@ fn medoid(cluster: &[&Vec<f32>]) -> Option<Vec<f32>> {
     best.map(|(_, member)| member.clone())
 }
 
-/// The dot product: cosine similarity of unit vectors.
-pub(crate) fn dot(a: &[f32], b: &[f32]) -> f64 {
-    f64::from(a.iter().zip(b).map(|(x, y)| x * y).sum::<f32>())
+/// Cosine of unit vectors.
+pub(crate) fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    f64::from(dot(a, b))
 }
 
 #[cfg(test)]

@@ -3,22 +3,24 @@
 //! *Measures:* whether the text is nearer to the hard examples or to the easy ones, with a trained head as a prior.
 //! *Inputs:* the last user message, all windows of it; the task it agrees to, if it only agrees.
 //! *Cost:* 3, one encoder pass a text, shared with `embedding` and `domain`
-//! *Fails when:* no encoder is loaded or it fails; hard questions are written in easy words, or not in English.
+//! *Fails when:* no encoder is loaded or it fails; hard questions are written in easy words.
 //! *Source:* contract §1.4 (`complexity`); cases D13, D14.
 //!
-//! Margin = score(hard) − score(easy), both as in `embedding`: the contract's formula, with one floor of ours. Where the
-//! head finds the text likelier hard than easy (its prior P(hard) − P(easy) is above 0), the margin is not below minus the
-//! threshold: few examples are near to an expert's question, so the lowest tier needs both to agree (D13). A rule without
-//! examples has the prior alone for its margin. Above the threshold `name:hard`, below minus the threshold `name:easy`,
-//! else `name:medium`; an empty text is medium. Confidence is the logistic of four times the distance to the
-//! label's edge. The composer is the policy's. **Invariant:** exactly one of the three labels matches, or all are
-//! absent; raw is the margin.
+//! Margin = score(hard) − score(easy), both as in `embedding`: the contract's formula. The head, which sees words beside the
+//! encoder's vector, adds two things. Where it finds the text likelier hard than easy, the margin moves towards hard by its
+//! prior P(hard) − P(easy) times the threshold: it can settle what the examples leave open, and never makes a text hard to
+//! which they are neutral. And where P(easy) is below the rule's `easy_certainty`, the margin is not below minus the
+//! threshold: few examples are near to an expert's question, so the lowest tier needs both to agree, and what is unknown is
+//! in the middle (D13). A rule without examples has the prior alone for its margin. Above the threshold `name:hard`, below
+//! minus the threshold `name:easy`, else `name:medium`; an empty text is medium. Confidence is the logistic of four times the
+//! distance to the label's edge. The composer is the policy's. **Invariant:** exactly one of the three labels matches, or all
+//! are absent; raw is the margin.
 
 use crate::bank::Bank;
 use crate::doc::SignalDoc;
-use crate::domain::{average, fitting};
 use crate::pass::{SharedPass, loaded};
 use crate::predicate::confidence;
+use crate::worded::Worded;
 use chorus_infer::{Head, TextEncoder};
 use chorus_policy::{AbsentReason, Evidence, Observation};
 use chorus_spec::{ComplexitySignal, Family, PrototypeScoring, SignalKey};
@@ -30,7 +32,7 @@ pub const DOC: SignalDoc = SignalDoc {
     measures: "whether the text is nearer to the hard examples or to the easy ones, with a trained head as a prior.",
     inputs: "the last user message, all windows of it; the task it agrees to, if it only agrees.",
     cost: 3,
-    fails_when: "no encoder is loaded or it fails; hard questions are written in easy words, or not in English.",
+    fails_when: "no encoder is loaded or it fails; hard questions are written in easy words.",
     source: "contract §1.4 (`complexity`); cases D13, D14.",
 };
 
@@ -40,7 +42,7 @@ pub(crate) struct Complexity {
     name: String,
     signal: ComplexitySignal,
     scoring: PrototypeScoring,
-    head: Option<&'static Head>,
+    head: Worded,
     banks: OnceLock<Result<Banks, String>>,
 }
 
@@ -57,6 +59,7 @@ impl Complexity {
         scoring: PrototypeScoring,
         head: Option<&'static Head>,
     ) -> Self {
+        let head = Worded { name: "complexity", head };
         Self { name: name.to_owned(), signal: signal.clone(), scoring, head, banks: OnceLock::new() }
     }
 
@@ -97,18 +100,30 @@ impl Complexity {
         let encoded = pass.encode(encoder, text)?;
         let banks = self.banks(encoder)?;
         let (hard, easy) = (banks.hard.score(&encoded.windows), banks.easy.score(&encoded.windows));
-        let prior = fitting(self.head, encoder).and_then(|head| prior(head, &encoded.windows, text));
+        let prior = self.prior(encoder, text, pass);
         match (hard, easy, prior) {
             (None, None, None) => {
                 Err("the rule has no example, and no head fits the loaded encoder".to_owned())
             }
-            (None, None, Some(prior)) => Ok(prior),
+            (None, None, Some(prior)) => Ok(prior.margin()),
             (hard, easy, prior) => {
                 let margin = hard.unwrap_or_default() - easy.unwrap_or_default();
-                let is_likely_hard = prior.is_some_and(|prior| prior > 0.0);
-                Ok(if is_likely_hard { margin.max(-self.signal.threshold.abs()) } else { margin })
+                Ok(prior.map_or(margin, |prior| self.weigh(margin, prior)))
             }
         }
+    }
+
+    /// What the head says of a text; `None` without a head that fits.
+    fn prior(&self, encoder: &dyn TextEncoder, text: &str, pass: &mut SharedPass) -> Option<Prior> {
+        let probabilities = self.head.probabilities(Some(encoder), text, pass).ok()?;
+        Some(Prior { easy: probabilities.of("easy"), hard: probabilities.of("hard") })
+    }
+
+    /// The examples' margin with the head's opinion weighed in.
+    fn weigh(&self, margin: f64, prior: Prior) -> f64 {
+        let edge = self.signal.threshold.abs();
+        let leaning = margin + edge * prior.margin().max(0.0);
+        if prior.easy >= self.signal.easy_certainty { leaning } else { leaning.max(-edge) }
     }
 
     fn banks(&self, encoder: &dyn TextEncoder) -> Result<&Banks, String> {
@@ -122,14 +137,17 @@ impl Complexity {
     }
 }
 
-/// P(hard) − P(easy), averaged over windows; `None` when the head has no such labels.
-fn prior(head: &Head, windows: &[Vec<f32>], text: &str) -> Option<f64> {
-    let probabilities = average(head, windows, text);
-    let of = |wanted: &str| {
-        let class = head.labels().iter().position(|label| label == wanted)?;
-        probabilities.get(class).copied()
-    };
-    Some(of("hard")? - of("easy")?)
+/// The head's opinion of a text.
+#[derive(Debug, Clone, Copy)]
+struct Prior {
+    easy: f64,
+    hard: f64,
+}
+
+impl Prior {
+    fn margin(self) -> f64 {
+        self.hard - self.easy
+    }
 }
 
 fn judge(label: &str, margin: f64, threshold: f64) -> Observation {
@@ -148,7 +166,7 @@ fn judge(label: &str, margin: f64, threshold: f64) -> Observation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Broken, WordBag, head_of_words};
+    use crate::fake::{Broken, WordBag, worded_head};
 
     fn observe(
         examples: (&[&str], &[&str]),
@@ -158,7 +176,7 @@ mod tests {
     ) -> Evidence {
         let owned = |texts: &[&str]| texts.iter().map(|t| (*t).to_owned()).collect();
         let (hard, easy) = (owned(examples.0), owned(examples.1));
-        let signal = ComplexitySignal { threshold: 0.1, hard, easy, composer: None };
+        let signal = ComplexitySignal { threshold: 0.1, easy_certainty: 0.5, hard, easy, composer: None };
         let mut evidence = Evidence::default();
         Complexity::prepare("needs", &signal, PrototypeScoring::default(), head).observe(
             encoder,
@@ -194,7 +212,7 @@ mod tests {
 
     #[test]
     fn d13_the_prior_keeps_a_hard_text_out_of_the_lowest_tier() {
-        let head = head_of_words(&[("easy", "definition"), ("hard", "cyclic")]);
+        let head = worded_head(&[("easy", "definition"), ("hard", "cyclic")]);
         // One easy word of twelve: the examples alone say easy, the head knows better.
         let text = "brief show that each finite group of order fifteen is always cyclic";
         assert_eq!(label(&observe(EXAMPLES, None, Some(&WordBag), text)).as_deref(), Some("needs:easy"));

@@ -212,6 +212,7 @@ mod tests {
         };
         let complexity = ComplexitySignal {
             threshold: 0.1,
+            easy_certainty: ComplexitySignal::EASY_CERTAINTY,
             hard: vec!["migrate the whole ledger".to_owned()],
             easy: vec!["yes go on".to_owned()],
             composer: None,

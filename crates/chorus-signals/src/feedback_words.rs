@@ -8,7 +8,7 @@ use crate::literal::LiteralSet;
 use crate::text::{Case, comparable};
 use std::sync::OnceLock;
 
-/// Bytes of the longest message that is read: in longer ones such phrases are about something else.
+/// Longest message that is read, in bytes: in longer ones such phrases are about something else.
 const LONGEST: usize = 240;
 
 /// How many times likelier a kind is when a phrase of it stands in the message. On validation messages a phrase is found so

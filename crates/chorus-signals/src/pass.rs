@@ -127,7 +127,7 @@ mod tests {
         let wanted = WordBag.encode(&[end]).unwrap();
         // The last window holds the wanted words among filler.
         let nearest = |windows: &[Vec<f32>]| {
-            windows.iter().map(|w| crate::bank::dot(w, &wanted[0])).fold(0.0, f64::max)
+            windows.iter().map(|w| crate::bank::cosine(w, &wanted[0])).fold(0.0, f64::max)
         };
         assert!(nearest(&encoded.windows) > 0.3);
         assert!(nearest(&WordBag.encode_windows(&text[..1024]).unwrap()) < 0.1);

@@ -12,7 +12,7 @@
 //! Of the rules that hold, those with the largest lookback stay, because they say the most. Confidence is the least
 //! likeness within the lookback. **Invariant:** raw is that likeness, matched or not; 0 where there are fewer turns.
 
-use crate::bank::dot;
+use crate::bank::cosine;
 use crate::calibration::Calibration;
 use crate::doc::SignalDoc;
 use crate::measure::{Look, Measure};
@@ -108,7 +108,7 @@ fn alike(look: &mut Look<'_, '_>, last: &str, words: &str, before: &str) -> Resu
     let encoder = loaded(look.encoder)?;
     let last = look.pass.encode(encoder, last)?;
     let before = look.pass.encode(encoder, before)?;
-    Ok(Calibration::of(encoder).apply(dot(&last.mean, &before.mean)))
+    Ok(Calibration::of(encoder).apply(cosine(&last.mean, &before.mean)))
 }
 
 /// A turn without what does not change a question: case, width, white space, punctuation.

@@ -1,4 +1,4 @@
-//! Heads that see a text's words and letters beside the encoder's vector.
+//! Heads that see a text's words and letters beside the encoder's vector, and such as see the vector alone.
 //!
 //! It knows no label and no rule. **Invariant:** a head is only asked about vectors of the encoder and the features that
 //! it was trained on.
@@ -7,7 +7,7 @@ use crate::pass::{SharedPass, loaded};
 use chorus_infer::{Head, TextEncoder, lexical};
 use chorus_policy::AbsentReason;
 
-/// A head over the encoder's vector and [`lexical::features`].
+/// A head over the encoder's vector and [`lexical::features`], or, where its card says so, over the vector alone.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Worded {
     /// What it tells, for people.
@@ -25,13 +25,18 @@ impl Worded {
         pass: &mut SharedPass,
     ) -> Result<Probabilities, AbsentReason> {
         let encoder = loaded(encoder).map_err(AbsentReason::Failed)?;
-        let fits = |head: &&Head| head.encoder_digest() == lexical::digest(encoder.digest());
+        let sees_words = |head: &Head| head.encoder_digest() == lexical::digest(encoder.digest());
+        let fits = |head: &&Head| sees_words(head) || head.encoder_digest() == encoder.digest();
         let head = self
             .head
             .filter(fits)
             .ok_or_else(|| AbsentReason::Failed(format!("no {} head fits the loaded encoder", self.name)))?;
         let encoded = pass.encode(encoder, text).map_err(AbsentReason::Failed)?;
-        let probabilities = head.probabilities(&lexical::join(&encoded.mean, text));
+        let probabilities = if sees_words(head) {
+            head.probabilities(&lexical::join(&encoded.mean, text))
+        } else {
+            head.probabilities(&encoded.mean)
+        };
         Ok(Probabilities { labels: head.labels(), values: probabilities })
     }
 }

@@ -43,6 +43,7 @@ fn recipe() -> Recipe {
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let complexity = ComplexitySignal {
         threshold: 0.05,
+        easy_certainty: ComplexitySignal::EASY_CERTAINTY,
         hard: owned(&[
             "Derive the result step by step and state every assumption",
             "Analyse the trade-offs of this architecture under heavy load",
@@ -121,7 +122,7 @@ fn d14_an_assent_keeps_the_tier_of_its_task() {
     let task = "Derive the convergence rate of stochastic gradient descent for strongly convex functions.";
     let turns = [(Role::User, task), (Role::Assistant, "A long plan. Shall I?"), (Role::User, "yes")];
     let request = ChatRequest::new("m", turns.map(|(role, text)| Message::new(role, text)).to_vec());
-    assert_ne!(tier(&observe(&user(task)), task), "easy");
+    assert_eq!(tier(&observe(&user(task)), task), "hard");
     assert_eq!(observe(&request), observe(&user(task)));
     assert_eq!(tier(&observe(&user("yes")), "yes"), "easy");
 }

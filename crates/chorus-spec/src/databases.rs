@@ -1,19 +1,53 @@
 //! Where run records, outcomes and API keys are kept (`services.router_replay`, `services.api_keys`).
 //!
-//! Plain data of the file; it knows no store. Source: contract §1.9; `api_keys` and `ca_file` are ours.
+//! Plain data of the file; it knows no store. Source: contract §1.9; `api_keys`, `ca_file` and `max_spool_bytes` are ours.
 
-use crate::Secret;
+use crate::{RedisServer, Secret};
 use std::time::Duration;
 
 /// Where they are kept. Read when a process starts.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct KeptWhere {
     /// Run records and outcomes; `None` is a file of this machine.
-    pub records: Option<PostgresServer>,
+    pub records: Option<RecordsServer>,
     /// How long a database keeps runs; `None` is for good.
     pub records_for: Option<Duration>,
+    /// Most bytes of records that wait on this machine while the server is away, where the file says so
+    /// (`max_spool_bytes`, which the store defines).
+    pub spool_bytes: Option<u64>,
     /// API keys; `None` is a file of this machine.
     pub keys: Option<PostgresServer>,
+}
+
+/// What keeps run records and outcomes that replicas share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecordsServer {
+    /// A database.
+    Postgres(PostgresServer),
+    /// A Redis or Valkey server.
+    Redis(Box<RedisRecords>),
+}
+
+impl RecordsServer {
+    /// Its password, by reference.
+    #[must_use]
+    pub fn password(&self) -> Option<&Secret> {
+        match self {
+            Self::Postgres(server) => server.password.as_ref(),
+            Self::Redis(records) => records.place.password.as_ref(),
+        }
+    }
+}
+
+/// Run records in a Redis server, which holds them in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RedisRecords {
+    /// The server; its keys begin with `vllm-sr:replay:` by default.
+    pub place: RedisServer,
+    /// How long runs are kept; default 30 days.
+    pub keep_for: Duration,
+    /// Most runs; the oldest make room (`max_records`, default 10,000).
+    pub most: usize,
 }
 
 /// How a PostgreSQL database is reached.

@@ -55,7 +55,7 @@ pub use compression::{
     CompressionControls, CompressionMode, CompressionScoring, CompressionSettings, CompressionTarget,
     CompressionTargets, RecoverySettings,
 };
-pub use databases::{KeptWhere, PostgresMode, PostgresServer};
+pub use databases::{KeptWhere, PostgresMode, PostgresServer, RecordsServer, RedisRecords};
 pub use decision::{AdaptationMode, Adaptations, CandidateIteration, IterationSource, Retention};
 pub use decision::{Decision, HeaderMutation, ModelRef, Plugin, RequestParams, Strategy};
 pub use decision::{SystemPrompt, SystemPromptMode, ToolsMode, ToolsPlugin};
@@ -76,7 +76,7 @@ pub use looper::{
     Raters, RatingsSettings, RemomSettings, TokenFilter, WhenSpent, WorkflowMode, WorkflowRole,
     WorkflowSettings,
 };
-pub use memory::{HybridMode, MemoryQuality, MemorySettings, MemoryStore, Reflection};
+pub use memory::{HybridMode, MemoryCache, MemoryQuality, MemorySettings, MemoryStore, Reflection};
 pub use output::{OutputContract, OutputExtract, OutputKind, OutputRender, OutputSource, ReferenceFormat};
 pub use poll::{PollSettings, PollStepSettings};
 pub use projection::{
@@ -96,7 +96,7 @@ pub use read::{
 };
 pub use redis::RedisServer;
 pub use replay::ReplaySettings;
-pub use response_api::ResponseApi;
+pub use response_api::{ResponseApi, ResponsesPlace};
 pub use rule::{Condition, NumericPredicate, OnAbsent, Test};
 pub use selector::{
     AdaptationSettings, AutomixSettings, CandidateSet, EloSettings, HybridSettings, LatencyAwareSettings,

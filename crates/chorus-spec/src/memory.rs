@@ -3,7 +3,7 @@
 //! It knows settings, not memories. **Invariant:** a route's settings are whole: what the route leaves out was filled from
 //! the store's defaults when the file was read.
 
-use crate::QdrantPlace;
+use crate::{QdrantPlace, RedisServer};
 use std::time::Duration;
 
 /// What one route does with what is remembered of its caller.
@@ -74,6 +74,17 @@ pub struct MemoryStore {
     pub defaults: MemorySettings,
     /// The server that keeps memories; `None` is the store of this process.
     pub server: Option<Box<QdrantPlace>>,
+    /// What keeps memories that were found lately in front of that server (`redis_cache`).
+    pub cache: Option<Box<MemoryCache>>,
+}
+
+/// A Redis server that keeps found memories.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryCache {
+    /// The server; its keys begin with `vllm-sr:memory:` by default.
+    pub place: RedisServer,
+    /// How long they are found there, where nothing of the user's memories changes; default 5 minutes.
+    pub ttl: Duration,
 }
 
 impl Default for MemorySettings {

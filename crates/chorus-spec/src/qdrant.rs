@@ -9,7 +9,7 @@ use std::time::Duration;
 /// How a Qdrant server is reached, and which collections are ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QdrantPlace {
-    /// Its host; default `localhost`.
+    /// Its host, an IPv6 address in brackets; default `localhost`.
     pub host: String,
     /// Its port; default 6333.
     pub port: u16,

@@ -23,6 +23,8 @@ mod flow_state;
 mod globals;
 mod guard;
 mod headers;
+mod host;
+mod house;
 mod image_gen;
 mod iterations;
 mod knowledge;
@@ -115,10 +117,11 @@ pub(crate) fn read_tree(tree: &yaml::Node, digest: Digest) -> Checked {
 fn spec(root: &Cursor<'_>, digest: Digest) -> Spec {
     check_version(root);
     let global = globals::read(root);
-    let house = plugins::House {
+    let house = house::House {
         memory: global.memory.clone(),
         tools: tool_selection::integration(root),
         vectors: global.vector_store.server.clone(),
+        memories: global.memory.server.clone(),
     };
     let mut reserved = globals::reserve(root, &global);
     let entrypoints = recipes::entrypoints(root, &mut reserved);

@@ -1,4 +1,4 @@
-//! A Redis server that keeps waiting workflows, conversations, limits or cached answers.
+//! A Redis server that keeps waiting workflows, conversations, limits, cached answers or run records.
 //!
 //! Plain data of the file; it knows no store. Source: contract §1.9, of the looper `flow`.
 

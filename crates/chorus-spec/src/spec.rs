@@ -3,8 +3,9 @@
 use crate::{
     AdaptationSettings, CacheBackend, CacheStore, Decision, Digest, Endpoint, FlowState, FlowStore,
     KeptWhere, KnowledgeBase, LimitStore, LooperKind, ManagementAuth, MemoryStore, Model, ModelId, Place,
-    Plugin, Projections, PrototypeScoring, RateRule, ReasoningFamily, ResponseApi, Secret, SelectionSettings,
-    SessionSettings, SessionStore, Signal, Strategy, TokenIssuer, TraceExport, VectorStoreSettings,
+    Plugin, Projections, PrototypeScoring, RateRule, ReasoningFamily, ResponseApi, ResponsesPlace, Secret,
+    SelectionSettings, SessionSettings, SessionStore, Signal, Strategy, TokenIssuer, TraceExport,
+    VectorStoreSettings,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -90,8 +91,13 @@ impl Spec {
             store.place.password.iter().for_each(|password| note(password.variables(), true));
         }
         let KeptWhere { records, keys, .. } = &self.global.kept_where;
-        for password in records.iter().chain(keys).filter_map(|server| server.password.as_ref()) {
+        let of_records = records.as_ref().and_then(|server| server.password());
+        let of_keys = keys.as_ref().and_then(|server| server.password.as_ref());
+        for password in of_records.into_iter().chain(of_keys) {
             note(password.variables(), true);
+        }
+        if let ResponsesPlace::Redis(redis) = &self.global.response_api.place {
+            redis.password.iter().for_each(|password| note(password.variables(), true));
         }
         self.global.plugin_store_secrets().for_each(|secret| note(secret.variables(), true));
         let tokens = self.global.management_auth.iter().flat_map(|auth| &auth.tokens);
@@ -300,7 +306,11 @@ impl Global {
             CacheBackend::Memory => None,
         };
         let qdrant = [&self.memory.server, &self.vector_store.server];
-        cache.into_iter().chain(qdrant.into_iter().flatten().filter_map(|place| place.api_key.as_ref()))
+        let found = self.memory.cache.as_ref().and_then(|it| it.place.password.as_ref());
+        cache
+            .into_iter()
+            .chain(found)
+            .chain(qdrant.into_iter().flatten().filter_map(|place| place.api_key.as_ref()))
     }
 }
 

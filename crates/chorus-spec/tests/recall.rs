@@ -90,6 +90,23 @@ fn a_qdrant_server_keeps_memories_and_passages() {
             && it.content_field == "content")
     );
     assert_eq!(error(route, "{}").0, "missing-key", "no server is named");
+    let reuses = "[{ type: rag, configuration: { enabled: true, backend: qdrant,
+        backend_config: { collection: docs, reuse_cache_connection: true } } }]";
+    let memories = "{ stores: { memory: { enabled: true, backend: qdrant, qdrant: { host: m } } } }";
+    for (global, host) in [(memories, "m"), (named, "q")] {
+        let Plugin::Rag(it) = &plugins(reuses, global)[0] else { panic!() };
+        assert!(matches!(&it.backend, RagBackend::Qdrant(it) if it.place.host == host), "{it:?}");
+    }
+    assert_eq!(
+        error(route, memories).0,
+        "missing-key",
+        "memories are another server's unless the file says so"
+    );
+    let none = chorus_spec::read(&file(reuses, "{}")).diagnostics;
+    let named_at = none.iter().find(|it| it.code == "missing-key").unwrap().place.line;
+    let line =
+        file(reuses, "{}").lines().position(|line| line.contains("reuse_cache_connection")).unwrap() + 1;
+    assert_eq!(named_at, line, "at its line");
     for block in ["host: 'http://q'", "host: 'q:6333'", "collection: 'a/b'"] {
         let memory = format!("{{ stores: {{ memory: {{ backend: qdrant, qdrant: {{ {block} }} }} }} }}");
         assert_eq!(error("[]", &memory).0, "bad-value", "{block}");
@@ -100,6 +117,30 @@ fn a_qdrant_server_keeps_memories_and_passages() {
         told.iter().any(|it| it.message.contains("gRPC") && it.severity == Severity::Warning),
         "{told:?}"
     );
+}
+
+#[test]
+fn found_memories_wait_in_a_redis_server_in_front_of_the_one_that_keeps_them() {
+    let cached = |backend: &str, cache: &str| {
+        let global = format!(
+            "{{ stores: {{ memory: {{ enabled: true, backend: {backend}, redis_cache: {{ {cache} }} }} }} }}"
+        );
+        spec("[]", &global).global.memory.cache
+    };
+    let it = cached(
+        "qdrant",
+        "enabled: true, address: 'r:7000', db: 3, password: '${R}', ttl_seconds: 60, key_prefix: 'x:'",
+    );
+    let it = it.unwrap();
+    assert_eq!(
+        (it.place.address.as_str(), it.place.database, it.place.key_prefix.as_str()),
+        ("r:7000", 3, "x:")
+    );
+    assert_eq!((it.ttl.as_secs(), it.place.retries, it.place.password.is_some()), (60, 0, true));
+    let it = cached("qdrant", "enabled: true").unwrap();
+    assert_eq!((it.ttl.as_secs(), it.place.key_prefix.as_str()), (300, "vllm-sr:memory:"));
+    assert_eq!(cached("qdrant", "address: 'r:7000'"), None, "it is off unless the file says otherwise");
+    assert_eq!(cached("embedded", "enabled: true"), None, "the store of this process needs none");
 }
 
 #[test]

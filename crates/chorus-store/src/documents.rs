@@ -15,7 +15,7 @@ pub use stores::{Attached, AttachedFile, NewPassage, Progress, VectorStore};
 use crate::database::Database;
 use crate::qdrant::QdrantLink;
 use crate::recall_fault::RecallFault;
-use chorus_recall::vector::Matrix;
+use chorus_vectors::Exact;
 use elsewhere::Elsewhere;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -119,7 +119,7 @@ impl Default for DocumentLimits {
 struct Loaded {
     revision: i64,
     encoder: String,
-    vectors: Arc<Matrix>,
+    vectors: Arc<Exact>,
     /// Counts uses, to know the one that was not used for longest.
     used: u64,
 }

@@ -25,6 +25,7 @@ pub mod responses;
 mod rows;
 pub mod shared_answers;
 pub mod shared_limits;
+pub mod shared_runs;
 pub mod shared_sessions;
 pub mod sqlite;
 pub mod store;
@@ -32,14 +33,15 @@ pub mod workflow_state;
 
 pub use documents::{DocumentLimits, Documents, Whose};
 pub use keys::{ApiKey, KeyFault, KeyStore, NewKey, SqliteKeys};
-pub use memories::{KeepRule, Kept, Memory, MemoryStore, QdrantMemories, SqliteMemories, Statement};
+pub use memories::{
+    CachedMemories, KeepRule, Kept, Memory, MemoryStore, QdrantMemories, SqliteMemories, Statement,
+};
 pub use originals::{Originals, OriginalsRule};
 pub use outcomes::{
-    Outcome, OutcomeFault, OutcomeStore, OutcomeTarget, OutcomeVerdict, SqliteOutcomes, Told,
+    Outcome, OutcomeFault, OutcomeMark, OutcomeStore, OutcomeTarget, OutcomeVerdict, RedisOutcomes,
+    SqliteOutcomes, Told,
 };
-pub use postgres::{
-    PostgresFault, PostgresKeys, PostgresOutcomes, PostgresPlace, PostgresRunStore, PostgresTls,
-};
+pub use postgres::{PostgresFault, PostgresKeys, PostgresOutcomes, PostgresPlace, PostgresRuns, PostgresTls};
 pub use qdrant::{ForeignCollection, QdrantAsk, QdrantFault, QdrantLink};
 pub use recall::Recall;
 pub use recall_fault::RecallFault;
@@ -47,12 +49,14 @@ pub use record::{
     CallRecord, CallStatus, CheckRecord, Content, Excerpt, ProjectionRecord, Proof, Purpose, RunId,
     RunRecord, RunStatus, SignalRecord, SignalState, ToolStep,
 };
-pub use redis_line::{RedisPlace, RedisPlaceFault};
+pub use redis_line::{RedisFault, RedisPlace, RedisPlaceFault};
 pub use responses::{
-    KeptResponse, MemoryResponses, ResponseFault, ResponseLimits, ResponseStore, SqliteResponses,
+    KeptResponse, MemoryResponses, RedisResponses, ResponseFault, ResponseLimits, ResponseStore,
+    SqliteResponses,
 };
 pub use shared_answers::{AnswersFault, RedisAnswers, SharedAnswers};
 pub use shared_limits::{Admission, LimitCounter, LimitsFault, RedisLimits, Window};
+pub use shared_runs::{MAX_SPOOL_BYTES, RedisRuns, RunsPlace, SharedRunStore};
 pub use shared_sessions::{RedisSessions, SessionsFault};
 pub use sqlite::SqliteRunStore;
 pub use store::{Page, Receipt, RunFilter, RunStore, StoreFault};

@@ -4,9 +4,12 @@
 //! is behind [`MemoryStore`]: a file of this process, or a Qdrant server that replicas share.
 //! **Invariant:** no question reaches a memory of another user than the one that it names.
 
+mod cached;
 mod qdrant;
+mod redis;
 mod sqlite;
 
+pub use self::cached::CachedMemories;
 pub use self::qdrant::QdrantMemories;
 pub(crate) use sqlite::SCHEMA;
 pub use sqlite::SqliteMemories;
@@ -16,7 +19,7 @@ use chorus_recall::reflect::strength;
 use futures_util::future::BoxFuture;
 
 /// A memory.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Memory {
     /// Its name.
     pub id: String,

@@ -3,8 +3,10 @@
 //! It knows no run; whoever takes an outcome has looked the run up. **Invariant:** a run is judged once for each thing that
 //! can be judged of it, however often and under whatever keys a verdict is sent (case E11).
 
+mod redis;
 mod sqlite;
 
+pub use self::redis::RedisOutcomes;
 pub use sqlite::SqliteOutcomes;
 
 use crate::RunId;
@@ -80,6 +82,18 @@ impl Outcome {
     }
 }
 
+/// How far somebody has read: a place in the order in which outcomes were kept. The default is before all of them.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OutcomeMark(pub(crate) i64);
+
+impl OutcomeMark {
+    /// The outcomes of such rows, each with its place, and the mark after them all: this one where there are none.
+    pub(crate) fn on(self, rows: Vec<(Outcome, i64)>) -> (Vec<Outcome>, Self) {
+        let end = rows.iter().map(|(_, place)| *place).max().map_or(self, Self);
+        (rows.into_iter().map(|(outcome, _)| outcome).collect(), end)
+    }
+}
+
 /// What became of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
@@ -100,6 +114,17 @@ pub enum OutcomeFault {
     /// The database that replicas share cannot be used.
     #[error("the database of outcomes: {0}")]
     Database(#[from] crate::postgres_line::PostgresFault),
+    /// The server that replicas share cannot be used.
+    #[error("the Redis server of outcomes: {0}")]
+    Server(#[from] crate::redis_line::RedisFault),
+}
+
+impl OutcomeFault {
+    /// Whether it is the place that replicas share which cannot be used: another try may help.
+    #[must_use]
+    pub fn is_of_a_shared_place(&self) -> bool {
+        matches!(self, Self::Database(_) | Self::Server(_))
+    }
 }
 
 impl From<Unusable> for OutcomeFault {
@@ -122,8 +147,21 @@ pub trait OutcomeStore: Send + Sync {
     /// The outcomes of a run, in the order in which they were told.
     fn of(&self, run: &RunId) -> BoxFuture<'_, Result<Vec<Outcome>, OutcomeFault>>;
 
-    /// The latest outcomes of all runs, latest first.
-    fn latest(&self, most: usize) -> BoxFuture<'_, Result<Vec<Outcome>, OutcomeFault>>;
+    /// The latest outcomes of all runs, latest first, and how far one has read with them.
+    fn latest(&self, most: usize) -> BoxFuture<'_, Result<(Vec<Outcome>, OutcomeMark), OutcomeFault>>;
+
+    /// Outcomes that were told after that mark, earliest first, and how far one has read with them. None is left out: an
+    /// outcome that is kept later stands after every mark that was given before.
+    fn after(
+        &self,
+        mark: OutcomeMark,
+        most: usize,
+    ) -> BoxFuture<'_, Result<(Vec<Outcome>, OutcomeMark), OutcomeFault>>;
+
+    /// Whether other processes keep outcomes here too.
+    fn is_shared(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]
@@ -157,7 +195,24 @@ mod tests {
         assert_eq!(tell("k2", &second).await.unwrap(), Told::Other, "a run is judged once");
         assert_eq!(tell("k2", &bad).await.unwrap(), Told::New);
         assert_eq!(store.of(&bad.run).await.unwrap(), std::slice::from_ref(&bad));
-        assert_eq!(store.latest(1).await.unwrap(), std::slice::from_ref(&bad));
-        assert_eq!(store.latest(10).await.unwrap(), [bad, good]);
+        let (latest, end) = store.latest(1).await.unwrap();
+        assert_eq!(latest, std::slice::from_ref(&bad));
+        assert_eq!(store.latest(10).await.unwrap(), (vec![bad, good], end));
+    }
+
+    #[tokio::test]
+    async fn who_reads_on_from_a_mark_reads_everything_once() {
+        let store = SqliteOutcomes::in_memory().unwrap();
+        let start = OutcomeMark::default();
+        assert_eq!(store.latest(5).await.unwrap(), (Vec::new(), start));
+        let told: Vec<Outcome> = (0..5).map(|_| outcome(OutcomeVerdict::GoodFit)).collect();
+        for (number, outcome) in told.iter().enumerate() {
+            store.tell(number.to_string(), outcome.clone()).await.unwrap();
+        }
+        let (first, mark) = store.after(start, 3).await.unwrap();
+        let (rest, end) = store.after(mark, 3).await.unwrap();
+        assert_eq!([first, rest].concat(), told);
+        assert_eq!(store.after(end, 3).await.unwrap(), (Vec::new(), end));
+        assert_eq!(store.latest(1).await.unwrap().1, end);
     }
 }

@@ -43,6 +43,25 @@ impl fmt::Debug for RedisPlace {
 #[error("the address of the Redis server cannot be used")]
 pub struct RedisPlaceFault;
 
+/// Why a server did not do what it was asked: the kind of its failure alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct RedisFault(pub(crate) &'static str);
+
+impl RedisFault {
+    /// Whether the server was not there, which waiting may mend.
+    #[must_use]
+    pub fn is_absence(&self) -> bool {
+        [LATE, UNREACHABLE].contains(&self.0)
+    }
+}
+
+impl From<&RedisError> for RedisFault {
+    fn from(fault: &RedisError) -> Self {
+        Self(kind(fault))
+    }
+}
+
 /// The connection.
 #[derive(Clone)]
 pub(crate) struct RedisLine {
@@ -95,6 +114,25 @@ impl RedisLine {
         };
         self.connection.get_or_try_init(connect).await.cloned()
     }
+
+    /// The answer to a question, within so long, its connection included.
+    ///
+    /// # Errors
+    /// [`RedisFault`].
+    pub(crate) async fn answer<T>(
+        &self,
+        within: Duration,
+        ask: impl AsyncFnOnce(&mut ConnectionManager) -> Result<T, RedisError>,
+    ) -> Result<T, RedisFault> {
+        let asked = async {
+            let mut connection = self.connection().await?;
+            ask(&mut connection).await
+        };
+        match tokio::time::timeout(within, asked).await {
+            Ok(answer) => answer.map_err(|fault| RedisFault::from(&fault)),
+            Err(_) => Err(RedisFault(LATE)),
+        }
+    }
 }
 
 /// How long a server that failed is left alone, so that requests do not wait for it one after the other.
@@ -129,12 +167,15 @@ impl Rest {
     }
 }
 
+const LATE: &str = "it did not answer in time";
+const UNREACHABLE: &str = "it could not be reached";
+
 /// The kind of a failure alone: the server's own text may name what nobody should see.
 pub(crate) fn kind(fault: &RedisError) -> &'static str {
     match fault.kind() {
         ErrorKind::AuthenticationFailed => "it refused the password",
-        _ if fault.is_timeout() => "it did not answer in time",
-        _ if fault.is_io_error() => "it could not be reached",
+        _ if fault.is_timeout() => LATE,
+        _ if fault.is_io_error() => UNREACHABLE,
         _ => "it did not do what it was asked",
     }
 }

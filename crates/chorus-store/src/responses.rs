@@ -1,12 +1,15 @@
-//! Responses of the Responses protocol that wait to be asked for again: kept for a while, in memory or in one file.
+//! Responses of the Responses protocol that wait to be asked for again: kept for a while, in memory, in one
+//! file, or in a server that replicas share.
 //!
 //! It knows a response as JSON text, and not what is in it. The texts are conversations; a file can be read by its owner
 //! only. **Invariant:** a response that was settled is never settled again, whoever comes second (a cancel and an answer
 //! may race).
 
 mod memory;
+mod redis;
 mod sqlite;
 
+pub use self::redis::RedisResponses;
 pub use memory::MemoryResponses;
 pub use sqlite::SqliteResponses;
 

@@ -34,6 +34,31 @@ pub(crate) fn insert(connection: &Connection, record: &RunRecord) -> Result<(), 
     }
 }
 
+/// Writes one record where those that are kept take less than so many bytes: a record may end above the bound, none begins
+/// there.
+///
+/// # Errors
+/// [`StoreFault::Full`], and those of [`insert`].
+pub(crate) fn insert_within(
+    connection: &Connection,
+    record: &RunRecord,
+    most_bytes: u64,
+) -> Result<(), StoreFault> {
+    if used_bytes(connection)? >= most_bytes {
+        return Err(StoreFault::Full(most_bytes));
+    }
+    insert(connection, record)
+}
+
+/// Bytes of the pages that hold something; the file keeps the others for later.
+fn used_bytes(connection: &Connection) -> Result<u64, StoreFault> {
+    let sql = "SELECT (page_count - freelist_count) * page_size
+        FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
+    let mut pages = connection.prepare_cached(sql).map_err(|e| fault(&e))?;
+    let bytes: i64 = pages.query_row([], |row| row.get(0)).map_err(|e| fault(&e))?;
+    Ok(u64::try_from(bytes).unwrap_or(0))
+}
+
 /// Reads one record.
 ///
 /// # Errors

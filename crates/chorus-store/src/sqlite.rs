@@ -53,11 +53,23 @@ impl SqliteRunStore {
     /// # Errors
     /// [`StoreFault::NotAStore`], [`StoreFault::TooNew`], [`StoreFault::Damaged`], [`StoreFault::Io`].
     pub fn open(path: &Path) -> Result<Self, StoreFault> {
+        Self::open_bounded(path, None)
+    }
+
+    /// The same, of a file whose records may take so many bytes; further ones are refused until some are removed.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_within(path: &Path, most_bytes: u64) -> Result<Self, StoreFault> {
+        Self::open_bounded(path, Some(most_bytes))
+    }
+
+    fn open_bounded(path: &Path, most_bytes: Option<u64>) -> Result<Self, StoreFault> {
         create(path).map_err(|e| StoreFault::Io(format!("{}: {e}", path.display())))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)
             .map_err(|e| StoreFault::Io(format!("{}: {e}", path.display())))?;
-        Self::over(connection, path)
+        Self::over(connection, path, most_bytes)
     }
 
     /// A store that is gone with its last clone.
@@ -66,10 +78,10 @@ impl SqliteRunStore {
     /// [`StoreFault::Io`].
     pub fn in_memory() -> Result<Self, StoreFault> {
         let connection = Connection::open_in_memory().map_err(|e| fault(&e))?;
-        Self::over(connection, Path::new(":memory:"))
+        Self::over(connection, Path::new(":memory:"), None)
     }
 
-    fn over(mut connection: Connection, path: &Path) -> Result<Self, StoreFault> {
+    fn over(mut connection: Connection, path: &Path, most_bytes: Option<u64>) -> Result<Self, StoreFault> {
         connection.busy_timeout(BUSY).map_err(|e| fault(&e))?;
         migrate(&mut connection, path)?;
         connection.pragma_update(None, "journal_mode", "WAL").map_err(|e| fault(&e))?;
@@ -78,7 +90,7 @@ impl SqliteRunStore {
         let (jobs, queue) = mpsc::channel(QUEUE);
         std::thread::Builder::new()
             .name("run-records".to_owned())
-            .spawn(move || write_all(&connection, queue))
+            .spawn(move || write_all(&connection, queue, most_bytes))
             .map_err(|e| StoreFault::Io(e.to_string()))?;
         Ok(Self { jobs })
     }
@@ -140,7 +152,7 @@ impl RunStore for SqliteRunStore {
 }
 
 /// The thread: until every sender is gone and the queue is empty.
-fn write_all(connection: &Connection, mut queue: mpsc::Receiver<Job>) {
+fn write_all(connection: &Connection, mut queue: mpsc::Receiver<Job>, most_bytes: Option<u64>) {
     let mut batch = Vec::new();
     while let Some(job) = queue.blocking_recv() {
         if matches!(job, Job::Append(..)) {
@@ -151,7 +163,7 @@ fn write_all(connection: &Connection, mut queue: mpsc::Receiver<Job>) {
             match job {
                 Job::Append(record, done) => batch.push((record, done)),
                 Job::Ask(question) => {
-                    commit(connection, &mut batch);
+                    commit(connection, &mut batch, most_bytes);
                     question(connection);
                 }
             }
@@ -159,18 +171,22 @@ fn write_all(connection: &Connection, mut queue: mpsc::Receiver<Job>) {
                 next = queue.try_recv().ok();
             }
         }
-        commit(connection, &mut batch);
+        commit(connection, &mut batch, most_bytes);
     }
 }
 
 /// Writes the batch in one transaction; each record hears about itself.
-fn commit(connection: &Connection, batch: &mut Vec<(Box<RunRecord>, Done)>) {
+fn commit(connection: &Connection, batch: &mut Vec<(Box<RunRecord>, Done)>, most_bytes: Option<u64>) {
     if batch.is_empty() {
         return;
     }
+    let insert = |change: &Connection, record: &RunRecord| match most_bytes {
+        Some(most) => rows::insert_within(change, record, most),
+        None => rows::insert(change, record),
+    };
     let written = connection.unchecked_transaction().and_then(|transaction| {
         // A record that cannot be written (a duplicate) fails alone: SQLite undoes its statement only.
-        let each: Vec<_> = batch.iter().map(|(record, _)| rows::insert(&transaction, record)).collect();
+        let each: Vec<_> = batch.iter().map(|(record, _)| insert(&transaction, record)).collect();
         transaction.commit().map(|()| each)
     });
     match written {

@@ -39,12 +39,26 @@ pub enum StoreFault {
     /// Disk full, no permission, locked for too long.
     #[error("the file of run records cannot be used: {0}")]
     Io(String),
+    /// Where replicas keep their records is away, and what waits on this machine has reached its bound.
+    #[error("no further run record waits on this machine: {0} bytes are the most (max_spool_bytes)")]
+    Full(u64),
     /// The database that replicas share cannot be used.
     #[error("the database of run records: {0}")]
     Database(#[from] crate::postgres_line::PostgresFault),
+    /// The server that replicas share cannot be used.
+    #[error("the Redis server of run records: {0}")]
+    Server(#[from] crate::redis_line::RedisFault),
     /// The store was closed.
     #[error("the store of run records is closed")]
     Closed,
+}
+
+impl StoreFault {
+    /// Whether it is the place that replicas share which cannot be used: another try may help.
+    #[must_use]
+    pub fn is_of_a_shared_place(&self) -> bool {
+        matches!(self, Self::Database(_) | Self::Server(_))
+    }
 }
 
 /// Which runs to list; an absent field matches all.
@@ -84,9 +98,12 @@ pub struct Receipt(pub(crate) tokio::sync::oneshot::Receiver<Result<(), StoreFau
 /// Who waits at the other end of a [`Receipt`].
 pub(crate) type Done = tokio::sync::oneshot::Sender<Result<(), StoreFault>>;
 
-/// Says what became of a record. A caller that submitted and left still gets its failure into the log.
+/// Says what became of a record. A caller that submitted and left still gets its failure into the log; that nothing more
+/// fits is told there once, not for each record.
 pub(crate) fn tell(done: Done, outcome: Result<(), StoreFault>) {
-    if let Err(Err(error)) = done.send(outcome) {
+    if let Err(Err(error)) = done.send(outcome)
+        && !matches!(error, StoreFault::Full(_))
+    {
         tracing::error!(%error, "a run record was not kept");
     }
 }

@@ -3,75 +3,26 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on should say where")]
 
+mod redis_server;
+
 use chorus_cache::{Bounds, Filter, Labels, NewAnswer, Worded};
 use chorus_spec::CacheEviction;
 use chorus_store::shared_answers::{KeyWish, SharedPut};
-use chorus_store::{RedisAnswers, RedisPlace, SharedAnswers as _};
-use std::process::{Child, Command, Stdio};
+use chorus_store::{RedisAnswers, SharedAnswers as _};
+use redis_server::Server;
+use std::process::Command;
 use std::time::{Duration, Instant};
-
-/// A server of our own, which ends with the test.
-struct Server {
-    process: Child,
-    port: u16,
-    /// Gone with the server.
-    _folder: tempfile::TempDir,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
 
 const BOUNDS: Bounds = Bounds { entries: 3, bytes: 1 << 20, eviction: CacheEviction::Fifo };
 const TOUCH: KeyWish = KeyWish { max_age_ms: None, touch: true };
 
-impl Server {
-    /// `None` where there is no `redis-server`.
-    async fn start() -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let args =
-            ["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--requirepass", "sesame"];
-        let server = Command::new("redis-server")
-            .args(args)
-            .current_dir(folder.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(server) = server else {
-            eprintln!("skipped: no redis-server on the PATH (Debian: apt-get install redis-server)");
-            return None;
-        };
-        let it = Self { process: server, port, _folder: folder };
-        for _ in 0..100 {
-            if it.replica("warm:", Duration::from_secs(5)).epoch().await.is_ok() {
-                return Some(it);
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        None
-    }
+fn replica(server: &Server, prefix: &str, timeout: Duration) -> RedisAnswers {
+    RedisAnswers::new(&server.place(prefix), timeout).unwrap()
+}
 
-    fn replica(&self, prefix: &str, timeout: Duration) -> RedisAnswers {
-        let place = RedisPlace {
-            address: format!("127.0.0.1:{}", self.port),
-            database: 2,
-            password: Some("sesame".to_owned()),
-            tls: false,
-            tls_any_certificate: false,
-            retries: 0,
-            key_prefix: prefix.to_owned(),
-        };
-        RedisAnswers::new(&place, timeout).unwrap()
-    }
-
-    fn two(&self, prefix: &str) -> (RedisAnswers, RedisAnswers) {
-        let timeout = Duration::from_secs(5);
-        (self.replica(prefix, timeout), self.replica(prefix, timeout))
-    }
+fn two(server: &Server, prefix: &str) -> (RedisAnswers, RedisAnswers) {
+    let timeout = Duration::from_secs(5);
+    (replica(server, prefix, timeout), replica(server, prefix, timeout))
 }
 
 fn answer(id: &str, key: &str) -> NewAnswer {
@@ -104,7 +55,7 @@ async fn keep(it: &RedisAnswers, new: NewAnswer, bounds: Bounds) -> SharedPut {
 #[ignore = "needs a redis-server"]
 async fn a_replica_is_given_what_another_stored_until_its_time_is_over() {
     let Some(server) = Server::start().await else { return };
-    let (one, other) = server.two("share:");
+    let (one, other) = two(&server, "share:");
     assert_eq!(keep(&one, answer("a", "k"), BOUNDS).await, SharedPut::Stored);
     let look = other.exact("k", KeyWish::default()).await.unwrap();
     let it = look.answer.unwrap();
@@ -134,7 +85,7 @@ async fn a_replica_is_given_what_another_stored_until_its_time_is_over() {
 #[ignore = "needs a redis-server"]
 async fn f01_a_partition_gives_its_own_rows_and_then_what_is_new() {
     let Some(server) = Server::start().await else { return };
-    let (one, other) = server.two("rows:");
+    let (one, other) = two(&server, "rows:");
     let bounds = Bounds { entries: 1_000, ..BOUNDS };
     keep(&one, worded("a", "ka", "t1"), bounds).await;
     keep(&one, worded("of another", "kb", "t2"), bounds).await;
@@ -167,7 +118,7 @@ async fn f01_a_partition_gives_its_own_rows_and_then_what_is_new() {
 #[ignore = "needs a redis-server"]
 async fn f09_what_one_replica_takes_out_no_other_gives() {
     let Some(server) = Server::start().await else { return };
-    let (one, other) = server.two("out:");
+    let (one, other) = two(&server, "out:");
     for id in ["a", "b", "c"] {
         keep(&one, worded(id, id, "p"), BOUNDS).await;
     }
@@ -201,7 +152,7 @@ async fn f09_what_one_replica_takes_out_no_other_gives() {
 async fn the_first_or_the_least_recently_used_makes_room_within_both_bounds() {
     let Some(server) = Server::start().await else { return };
     for (touch, gone, prefix) in [(false, "a", "fifo:"), (true, "b", "lru:")] {
-        let (one, other) = server.two(prefix);
+        let (one, other) = two(&server, prefix);
         for id in ["a", "b", "c"] {
             keep(&one, worded(id, id, "p"), BOUNDS).await;
         }
@@ -212,7 +163,7 @@ async fn the_first_or_the_least_recently_used_makes_room_within_both_bounds() {
         assert_eq!((tally.entries, tally.evicted), (3, 1));
         assert_eq!(one.rows("p", 0).await.unwrap().stored, 3);
     }
-    let (one, _) = server.two("bytes:");
+    let (one, _) = two(&server, "bytes:");
     let bytes = answer("a", "a").bytes();
     let bounds = Bounds { entries: 100, bytes: 2 * bytes, ..BOUNDS };
     for id in ["a", "b", "c"] {
@@ -229,7 +180,7 @@ async fn the_first_or_the_least_recently_used_makes_room_within_both_bounds() {
 #[ignore = "needs a redis-server"]
 async fn a_server_that_forgot_everything_begins_an_epoch_that_never_was() {
     let Some(server) = Server::start().await else { return };
-    let (one, _) = server.two("lost:");
+    let (one, _) = two(&server, "lost:");
     keep(&one, answer("a", "k"), BOUNDS).await;
     let before = one.epoch().await.unwrap();
     // As an eviction of that one key would: the answer itself is still there.
@@ -246,7 +197,7 @@ async fn a_server_that_forgot_everything_begins_an_epoch_that_never_was() {
 #[ignore = "needs a redis-server"]
 async fn a_server_that_hangs_is_asked_once_and_then_left_alone() {
     let Some(server) = Server::start().await else { return };
-    let it = server.replica("slow:", Duration::from_millis(60));
+    let it = replica(&server, "slow:", Duration::from_millis(60));
     it.epoch().await.unwrap();
     let pid = server.process.id().to_string();
     let stop = |signal: &str| assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());

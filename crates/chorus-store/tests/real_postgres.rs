@@ -1,14 +1,19 @@
 //! The stores that replicas share against a real PostgreSQL server, where one is at hand:
 //! `cargo test -p chorus-store --test real_postgres -- --ignored`. It says so and passes where `CHORUS_TEST_POSTGRES` does not
-//! name one (`acceptance/postgres.sh` starts a server and sets it to `PORT:PASSWORD`).
+//! name one (`acceptance/postgres.sh` starts a server and sets it to `PORT:PASSWORD`). Where `CHORUS_TEST_POSTGRES_TLS` names
+//! a folder, the server takes encrypted connections alone, by a certificate for `localhost` of the authority `ours.pem` there;
+//! `other.pem` is an authority that it has nothing of.
 
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on should say where")]
 
 use chorus_store::{
-    Content, KeyStore as _, Outcome, OutcomeStore as _, OutcomeTarget, OutcomeVerdict, Page, PostgresFault,
-    PostgresKeys, PostgresOutcomes, PostgresPlace, PostgresRunStore, PostgresTls, RunFilter, RunId,
-    RunRecord, RunStore as _, SqliteRunStore, StoreFault, Told,
+    Content, KeyStore as _, Outcome, OutcomeMark, OutcomeStore as _, OutcomeTarget, OutcomeVerdict, Page,
+    PostgresFault, PostgresKeys, PostgresOutcomes, PostgresPlace, PostgresRuns, PostgresTls, RunFilter,
+    RunId, RunRecord, RunStore as _, RunsPlace, SharedRunStore, SqliteRunStore, StoreFault, Told,
 };
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A database of that server; `None` where there is no server.
@@ -18,18 +23,32 @@ fn place(database: &str) -> Option<PostgresPlace> {
         return None;
     };
     let (port, password) = named.split_once(':').unwrap();
+    let (host, tls) = match authority("ours.pem") {
+        Some(ours) => ("localhost", PostgresTls::Verified(Some(ours))),
+        None => ("127.0.0.1", PostgresTls::Off),
+    };
     Some(PostgresPlace {
-        host: "127.0.0.1".to_owned(),
+        host: host.to_owned(),
         port: port.parse().unwrap(),
         database: database.to_owned(),
         user: "router".to_owned(),
         password: Some(password.to_owned()),
-        tls: PostgresTls::Off,
+        tls,
     })
 }
 
-fn runs(place: &PostgresPlace, keep_for: Option<Duration>) -> PostgresRunStore {
-    PostgresRunStore::new(place, SqliteRunStore::in_memory().unwrap(), keep_for).unwrap()
+/// The file of an authority, where the server is one with TLS.
+fn authority(name: &str) -> Option<PathBuf> {
+    std::env::var_os("CHORUS_TEST_POSTGRES_TLS").map(|folder| PathBuf::from(folder).join(name))
+}
+
+fn runs(place: &PostgresPlace, keep_for: Option<Duration>) -> SharedRunStore {
+    with_spool(place, SqliteRunStore::in_memory().unwrap(), keep_for)
+}
+
+fn with_spool(place: &PostgresPlace, spool: SqliteRunStore, keep_for: Option<Duration>) -> SharedRunStore {
+    let line = || -> Arc<dyn RunsPlace> { Arc::new(PostgresRuns::new(place).unwrap()) };
+    SharedRunStore::new(line(), line(), spool, keep_for)
 }
 
 fn record(decision: &str, at: u64) -> RunRecord {
@@ -40,6 +59,20 @@ fn record(decision: &str, at: u64) -> RunRecord {
         requested_model: "zażółć\0gęślą".to_owned(),
         content: Some(Content { prompt: "p\0".to_owned(), ..Content::default() }),
         ..RunRecord::default()
+    }
+}
+
+fn outcome(verdict: OutcomeVerdict) -> Outcome {
+    Outcome {
+        run: RunId::new(),
+        told_at_ms: 5,
+        target: OutcomeTarget::Model,
+        target_ref: Some("small".to_owned()),
+        decision: None,
+        verdict,
+        reason: Some("a\0b".to_owned()),
+        score: Some(0.5),
+        metadata: Default::default(),
     }
 }
 
@@ -69,6 +102,12 @@ async fn two_replicas_that_start_at_once_share_records() {
         ..RunFilter::default()
     };
     assert_eq!(one.list(named, Page::default()).await.unwrap(), std::slice::from_ref(&records[599]));
+    // A name that no index takes whole: whoever sends one keeps nobody's records back.
+    let long: String = (0..2_000).map(|n: u32| format!("{:08x}", n.wrapping_mul(2_654_435_761))).collect();
+    let long = RunRecord { requested_model: format!("ż{long}"), ..record("long", 700) };
+    one.append(long.clone()).await.unwrap();
+    let named = RunFilter { requested_model: Some(long.requested_model.clone()), ..RunFilter::default() };
+    assert_eq!(other.list(named, Page::default()).await.unwrap(), std::slice::from_ref(&long));
     let again = one.append(records[0].clone()).await;
     assert!(matches!(again, Err(StoreFault::Duplicate(id)) if id == records[0].id));
     assert_eq!(one.trim_content("odd".to_owned(), 2, 10).await.unwrap(), 10);
@@ -89,7 +128,7 @@ async fn what_waits_in_the_spool_is_brought_over_once_and_old_runs_go() {
         spool.append(record.clone()).await.unwrap();
     }
     runs(&place, None).append(record("old", 1)).await.unwrap();
-    let store = PostgresRunStore::new(&place, spool.clone(), Some(Duration::from_secs(60))).unwrap();
+    let store = with_spool(&place, spool.clone(), Some(Duration::from_secs(60)));
     let all = || store.list(RunFilter::default(), Page::default());
     for _ in 0..200 {
         let spooled = spool.list(RunFilter::default(), Page::default()).await.unwrap();
@@ -107,17 +146,6 @@ async fn what_waits_in_the_spool_is_brought_over_once_and_old_runs_go() {
 async fn e11_replicas_judge_a_run_once() {
     let Some(place) = place("chorus_outcomes_test") else { return };
     let (one, other) = (PostgresOutcomes::new(&place).unwrap(), PostgresOutcomes::new(&place).unwrap());
-    let outcome = |verdict| Outcome {
-        run: RunId::new(),
-        told_at_ms: 5,
-        target: OutcomeTarget::Model,
-        target_ref: Some("small".to_owned()),
-        decision: None,
-        verdict,
-        reason: Some("a\0b".to_owned()),
-        score: Some(0.5),
-        metadata: Default::default(),
-    };
     let (good, bad) = (outcome(OutcomeVerdict::GoodFit), outcome(OutcomeVerdict::Failed));
     assert_eq!(one.tell("k1".to_owned(), good.clone()).await.unwrap(), Told::New);
     let later = Outcome { told_at_ms: 9, ..good.clone() };
@@ -127,7 +155,7 @@ async fn e11_replicas_judge_a_run_once() {
     assert_eq!(other.tell("k2".to_owned(), second).await.unwrap(), Told::Other, "a run is judged once");
     assert_eq!(other.tell("k2".to_owned(), bad.clone()).await.unwrap(), Told::New);
     assert_eq!(one.of(&bad.run).await.unwrap(), std::slice::from_ref(&bad));
-    assert_eq!(one.latest(10).await.unwrap(), [bad, good]);
+    assert_eq!(one.latest(10).await.unwrap().0, [bad, good]);
 }
 
 #[tokio::test]
@@ -160,6 +188,68 @@ async fn what_waiting_does_not_mend_is_told_without_the_password() {
     assert!(matches!(&none, PostgresFault::Refused(why) if why.contains("password")), "{none}");
     let database = prepared(PostgresPlace { database: "nowhere".to_owned(), ..place.clone() }).await;
     assert!(matches!(&database, PostgresFault::Refused(why) if why.contains("nowhere")), "{database}");
-    let unprotected = prepared(PostgresPlace { tls: PostgresTls::AnyCertificate, ..place }).await;
-    assert!(matches!(&unprotected, PostgresFault::Refused(why) if why.contains("TLS")), "{unprotected}");
+}
+
+#[tokio::test]
+#[ignore = "needs a PostgreSQL server"]
+async fn each_mode_promises_what_it_says() {
+    let Some(place) = place("chorus_keys_test") else { return };
+    let prepared = async |host: &str, tls| {
+        let place = PostgresPlace { host: host.to_owned(), tls, ..place.clone() };
+        let told = chorus_store::postgres::prepare(&place).await;
+        let shown = told.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        assert!(!shown.contains(place.password.as_deref().unwrap()), "{shown}");
+        told
+    };
+    let (Some(ours), Some(other)) = (authority("ours.pem"), authority("other.pem")) else {
+        let fault = prepared("127.0.0.1", PostgresTls::AnyCertificate).await.unwrap_err();
+        assert!(matches!(&fault, PostgresFault::Refused(why) if why.contains("TLS")), "{fault}");
+        return;
+    };
+    let by = |authorities: &PathBuf| PostgresTls::Verified(Some(authorities.clone()));
+    prepared("localhost", by(&ours)).await.unwrap();
+    for host in ["localhost", "127.0.0.1"] {
+        prepared(host, PostgresTls::AnyCertificate).await.unwrap();
+        let fault = prepared(host, PostgresTls::Off).await.unwrap_err();
+        assert!(matches!(&fault, PostgresFault::Refused(why) if why.contains("no encryption")), "{fault}");
+    }
+    for (host, tls, because) in [
+        ("localhost", by(&other), "no authority that is trusted"),
+        ("localhost", PostgresTls::Verified(None), "no authority that is trusted"),
+        ("127.0.0.1", by(&ours), "for other hosts"),
+    ] {
+        let fault = prepared(host, tls).await.unwrap_err();
+        assert!(matches!(&fault, PostgresFault::Tls(why) if why.contains(because)), "{fault}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a PostgreSQL server"]
+async fn a_reader_who_goes_on_from_a_mark_misses_no_verdict_of_many_replicas() {
+    let Some(place) = place("chorus_marks_test") else { return };
+    let tellers = (0..4).map(|replica| {
+        let store = PostgresOutcomes::new(&place).unwrap();
+        tokio::spawn(async move {
+            for n in 0..100 {
+                let outcome = outcome(OutcomeVerdict::GoodFit);
+                assert_eq!(store.tell(format!("{replica}-{n}"), outcome).await.unwrap(), Told::New);
+            }
+        })
+    });
+    let tellers: Vec<_> = tellers.collect();
+    let reader = PostgresOutcomes::new(&place).unwrap();
+    let (mut read, mut mark) = (Vec::new(), OutcomeMark::default());
+    for _ in 0..10_000 {
+        let are_done = tellers.iter().all(tokio::task::JoinHandle::is_finished);
+        let (more, end) = reader.after(mark, 7).await.unwrap();
+        let is_all = more.len() < 7;
+        read.extend(more.into_iter().map(|outcome| outcome.run.to_string()));
+        mark = end;
+        if are_done && is_all {
+            break;
+        }
+    }
+    let runs: BTreeSet<String> = read.iter().cloned().collect();
+    assert_eq!((read.len(), runs.len()), (400, 400), "each once");
+    assert_eq!(reader.latest(1).await.unwrap().1, mark);
 }

@@ -3,74 +3,25 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on should say where")]
 
+mod redis_server;
+
 use chorus_collab::WorkflowStates as _;
 use chorus_store::{Admission, LimitCounter, RedisLimits, RedisPlace, RedisStates, Window};
-use std::process::{Child, Command, Stdio};
+use redis_server::Server;
 use std::time::Duration;
 
-/// A server of our own, which ends with the test.
-struct Server(Child, u16);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Server {
-    /// `None` where there is no `redis-server`.
-    fn start(folder: &std::path::Path) -> Option<Self> {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let args =
-            ["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--requirepass", "sesame"];
-        let server = Command::new("redis-server")
-            .args(args)
-            .current_dir(folder)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        Some(Self(server.ok()?, port))
-    }
-
-    fn place(&self, password: &str) -> RedisPlace {
-        RedisPlace {
-            address: format!("127.0.0.1:{}", self.1),
-            database: 3,
-            password: Some(password.to_owned()),
-            tls: false,
-            tls_any_certificate: false,
-            retries: 3,
-            key_prefix: "chorus:test:".to_owned(),
-        }
-    }
-
-    fn states(&self, password: &str, ttl: Duration) -> RedisStates {
-        RedisStates::new(&self.place(password), ttl).unwrap()
-    }
-
-    fn limits(&self) -> RedisLimits {
-        RedisLimits::new(&self.place("sesame")).unwrap()
-    }
+fn states(server: &Server, password: &str, ttl: Duration) -> RedisStates {
+    let place = RedisPlace { password: Some(password.to_owned()), ..server.place("chorus:test:") };
+    RedisStates::new(&place, ttl).unwrap()
 }
 
 #[tokio::test]
 #[ignore = "needs a redis-server"]
 async fn a_real_server_keeps_a_state_gives_it_once_and_forgets_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(server) = Server::start(folder.path()) else {
-        eprintln!("skipped: no redis-server on the PATH (Debian: apt-get install redis-server)");
-        return;
-    };
-    let states = server.states("sesame", Duration::from_secs(60));
-    for _ in 0..100 {
-        if states.put("x", "{\"é\":1}".to_owned()).await.is_ok() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let Some(server) = Server::start().await else { return };
+    states(&server, "sesame", Duration::from_secs(60)).put("x", "{\"é\":1}".to_owned()).await.unwrap();
     let takers = (0..8).map(|_| {
-        let states = server.states("sesame", Duration::from_secs(60));
+        let states = states(&server, "sesame", Duration::from_secs(60));
         tokio::spawn(async move { states.take("x").await.unwrap() })
     });
     let mut taken = Vec::new();
@@ -79,12 +30,12 @@ async fn a_real_server_keeps_a_state_gives_it_once_and_forgets_it() {
     }
     assert_eq!(taken, ["{\"é\":1}"], "of eight connections one gets it");
 
-    let short = server.states("sesame", Duration::from_millis(30));
+    let short = states(&server, "sesame", Duration::from_millis(30));
     short.put("y", "z".to_owned()).await.unwrap();
     tokio::time::sleep(Duration::from_millis(80)).await;
     assert_eq!(short.take("y").await.unwrap(), None, "forgotten after its time to live");
 
-    let fault = server.states("wrong", Duration::from_secs(1)).take("x").await.unwrap_err().to_string();
+    let fault = states(&server, "wrong", Duration::from_secs(1)).take("x").await.unwrap_err().to_string();
     assert!(fault.contains("password"), "{fault}");
 }
 
@@ -102,19 +53,10 @@ async fn admitted(limits: &RedisLimits, counters: &[LimitCounter], tokens: u64) 
 #[tokio::test]
 #[ignore = "needs a redis-server"]
 async fn c12_c13_counters_of_two_connections_are_one_and_a_window_ends() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(server) = Server::start(folder.path()) else {
-        eprintln!("skipped: no redis-server on the PATH (Debian: apt-get install redis-server)");
-        return;
-    };
-    let (one, other) = (server.limits(), server.limits());
+    let Some(server) = Server::start().await else { return };
+    let limits = || RedisLimits::new(&server.place("chorus:test:")).unwrap();
+    let (one, other) = (limits(), limits());
     let day = Duration::from_secs(86_400);
-    for _ in 0..100 {
-        if one.admit(&[counter("warm", [None; 3], day)], 0).await.is_ok() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
 
     let requests = [counter("requests", [Some(7), None, None], day)];
     let asks = (0..40).map(|n| {

@@ -29,7 +29,7 @@ pub enum SseFault {
     NotUtf8,
 }
 
-/// Default of `max_event_bytes`: 16 MiB.
+/// Longest event of a stream, in bytes (`max_event_bytes`).
 pub const MAX_EVENT_BYTES: usize = 16 << 20;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();

@@ -4,6 +4,7 @@
 
 mod cli;
 mod commands;
+mod huge_pages;
 mod policy_file;
 mod printer;
 mod pull_progress;

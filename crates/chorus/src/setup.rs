@@ -11,9 +11,9 @@ use chorus_infer::encoder::Keeping;
 use chorus_infer::generator::GeneratorOptions;
 use chorus_infer::store::{Catalog, ModelKind, ModelStore};
 use chorus_signals::Folders;
-use chorus_spec::{Endpoint, ResponseApi, Spec};
+use chorus_spec::{Endpoint, Spec};
 use chorus_store::{
-    MemoryResponses, Recall, ResponseLimits, ResponseStore, SqliteOutcomes, SqliteResponses, SqliteRunStore,
+    MAX_SPOOL_BYTES, Recall, ResponseLimits, SqliteOutcomes, SqliteResponses, SqliteRunStore,
 };
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -46,9 +46,11 @@ pub(crate) fn records(file: Option<PathBuf>) -> anyhow::Result<SqliteRunStore> {
     Ok(SqliteRunStore::open(&path)?)
 }
 
-/// Where run records wait that a database does not take at present: a file beside the run records, of the same name.
-pub(crate) fn spool(file: Option<PathBuf>) -> anyhow::Result<SqliteRunStore> {
-    records(Some(runs_file(file)?.with_extension("waiting.sqlite")))
+/// Where run records wait that a shared place does not take at present: a file beside the run records, of the same name, with
+/// so many bytes at most.
+pub(crate) fn spool(file: Option<PathBuf>, most_bytes: Option<u64>) -> anyhow::Result<SqliteRunStore> {
+    let path = runs_file(file)?.with_extension("waiting.sqlite");
+    Ok(SqliteRunStore::open_within(&path, most_bytes.unwrap_or(MAX_SPOOL_BYTES))?)
 }
 
 /// The record store of this user, for reading.
@@ -65,15 +67,9 @@ pub(crate) fn recall(file: Option<PathBuf>) -> anyhow::Result<Recall> {
     Ok(Recall::open(&runs_file(file)?.with_extension("recall.sqlite"))?)
 }
 
-/// The store of responses of the Responses door: a file beside the run records, of the same name, or memory.
-pub(crate) fn responses(file: Option<PathBuf>, keep: &ResponseApi) -> anyhow::Result<Arc<dyn ResponseStore>> {
-    let ResponseApi { ttl, max_responses, .. } = *keep;
-    let limits = ResponseLimits { ttl, max_responses, ..ResponseLimits::default() };
-    if keep.in_memory {
-        return Ok(Arc::new(MemoryResponses::new(limits)));
-    }
-    let path = runs_file(file)?.with_extension("responses.sqlite");
-    Ok(Arc::new(SqliteResponses::open(&path, limits)?))
+/// Responses of the Responses door: a file beside the run records, of the same name.
+pub(crate) fn responses(file: Option<PathBuf>, limits: ResponseLimits) -> anyhow::Result<SqliteResponses> {
+    Ok(SqliteResponses::open(&runs_file(file)?.with_extension("responses.sqlite"), limits)?)
 }
 
 /// The store of verdicts on runs: a file beside the run records.

@@ -3,6 +3,7 @@
 //! A configuration that takes another's place finds there what both need, so that a changed rule loads no model again.
 
 use crate::cli::Source;
+use crate::huge_pages;
 use crate::setup;
 use chorus_engine::{Artifact, Engine, Env, LocalModels, Options, Supply};
 use chorus_infer::TextEncoder;
@@ -53,7 +54,10 @@ impl Stock {
             let name = spec.global.encoder.as_deref().map_or(DEFAULT_ENCODER, encoder_for);
             let encoder = match kept.encoder.take().filter(|(loaded, _)| *loaded == name) {
                 Some((_, encoder)) => encoder,
-                None => setup::encoder_named(&self.source, name).await?,
+                None => {
+                    huge_pages::take();
+                    setup::encoder_named(&self.source, name).await?
+                }
             };
             kept.encoder = Some((name, Arc::clone(&encoder)));
             Some(encoder)
@@ -61,6 +65,9 @@ impl Stock {
             None
         };
         let names = setup::local_names(spec);
+        if !names.is_empty() {
+            huge_pages::take();
+        }
         for name in &names {
             setup::pull(&self.source, name).await?;
         }

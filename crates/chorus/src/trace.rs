@@ -8,7 +8,7 @@ use serde_json::Value;
 /// Columns of the picture.
 const WIDTH: usize = 96;
 
-/// Lines of one panel answer that are shown.
+/// Most lines of one panel answer that are shown.
 const MAX_ANSWER_LINES: usize = 12;
 
 /// The picture: of a looper's trace where there is one, and of the record's calls.

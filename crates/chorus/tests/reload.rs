@@ -50,6 +50,7 @@ impl Served {
             .args(["--port", "0", "--management-port", "0", "--offline", "--runs-file"])
             .arg(&runs)
             .args(flags)
+            .env_remove("MIMALLOC_ALLOW_THP")
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -123,4 +124,13 @@ fn a_served_file_is_watched() {
     std::fs::write(&served.file, policy("second")).unwrap();
     let status = served.until(|status| status["generation"] == 2);
     assert_eq!(status["last_change"]["cause"], "watch");
+}
+
+/// What the allocator gives back, the kernel would fill again; `THP_enabled` says whether it may. Source: proc(5).
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_without_models_of_its_own_forgoes_huge_pages() {
+    let served = Served::start(&["--no-watch"]);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", served.child.id())).unwrap();
+    assert!(status.lines().any(|line| line.split_whitespace().eq(["THP_enabled:", "0"])), "{status}");
 }

@@ -12,7 +12,7 @@ const ROWS: &[&[&str]] = &[
     &["chorus-engine"],
     &["chorus-signals", "chorus-infer", "chorus-upstream", "chorus-store", "chorus-registry"],
     &["chorus-policy", "chorus-select", "chorus-cache", "chorus-collab", "chorus-recall", "chorus-bundle"],
-    &["chorus-spec", "chorus-wire"],
+    &["chorus-spec", "chorus-wire", "chorus-vectors"],
 ];
 
 /// Arrows within a row.

@@ -206,7 +206,7 @@ impl<'p> At<'p> {
 
     /// An optional whole number, at least `least`.
     pub(crate) fn whole(&self, key: &str, least: u64) -> Option<u64> {
-        /// Beyond this, canonical JSON has no exact number.
+        /// Greatest number that canonical JSON has exactly.
         const MOST: u64 = (1 << 53) - 1;
         let at = self.get(key)?;
         let number = at.value.as_u64().filter(|number| (least..=MOST).contains(number));

@@ -79,6 +79,11 @@ impl Words {
         only.map(|word| word.stem.as_str()).collect()
     }
 
+    /// How many different words both have, and how many there are.
+    pub(super) fn in_common(&self, other: &Self) -> (usize, usize) {
+        (self.stems.intersection(&other.stems).count(), self.stems.union(&other.stems).count())
+    }
+
     /// Whether a word of meaning has that stem.
     pub(super) fn means(&self, stem: &str) -> bool {
         self.all.iter().any(|word| word.kind == Kind::Content && word.stem == stem)

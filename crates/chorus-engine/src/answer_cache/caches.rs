@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn configurations_of_one_store_share_a_cache() {
-        let (caches, env) = (Caches::default(), Env::of(|_| None));
+        let (caches, env) = (Caches::default(), Env::having(&[]));
         let of = |caches: &Caches, store: &CacheStore| caches.of(store, &env).unwrap();
         let here = of(&caches, &CacheStore::default());
         let first = of(&caches, &server("a:"));

@@ -6,7 +6,7 @@
 
 use super::{CACHE_BYTES, MANY};
 use chorus_cache::mirror::{Candidate, Row};
-use chorus_cache::{Found, Looked, Mirror, Question, Refused, Worded};
+use chorus_cache::{Found, Least, Looked, Mirror, Question, Refused, Worded};
 use chorus_signals::language_of;
 use chorus_store::shared_answers::{KeyLook, KeyWish, SharedAnswer, SharedRow};
 use chorus_store::{AnswersFault, SharedAnswers};
@@ -72,7 +72,7 @@ impl Shared {
         Ok(())
     }
 
-    async fn candidates(&self, worded: &Worded, least: f64) -> Vec<Candidate> {
+    async fn candidates(&self, worded: &Worded, least: Least) -> Vec<Candidate> {
         if self.mirror(|mirror| mirror.len(&worded.partition)) < MANY {
             return self.mirror(|mirror| mirror.alike(worded, least));
         }
@@ -226,7 +226,7 @@ mod tests {
 
     async fn alike(cache: &AnswerCache, partition: &str) -> (Option<String>, usize) {
         let asked = worded(partition, "How do I enable guest access?", [1.0, 0.0]);
-        let question = Question { worded: &asked, least: 0.8, max_age_ms: None };
+        let question = Question { worded: &asked, least: Least::of(0.8, |it| it), max_age_ms: None };
         let looked = cache.alike(question, FIFO).await;
         (looked.found.map(|it| it.id), looked.refused.len())
     }

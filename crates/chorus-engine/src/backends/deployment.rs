@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// A backend that answers 429 without saying for how long is left alone for so long.
 const USUAL_PAUSE: Duration = Duration::from_secs(5);
-/// However long it asks for.
+/// Longest such pause, however long it asks for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Bedrock's region where the file names none.

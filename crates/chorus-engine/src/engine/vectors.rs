@@ -63,12 +63,12 @@ impl Engine {
         let (life, parts) = self.life(self.serving.of(&ask.model), &inbound);
         let run = life.id.clone();
         let (told, outcome) = oneshot::channel();
-        let records = self.records.clone();
+        let (records, meters) = (self.records.clone(), Arc::clone(&life.mom.meters));
         self.alive.spawn(async move {
             let mut record = lived(life, &inbound.request, ask, told).await;
             record.path = Some(PATH.to_owned());
             log(&record);
-            record_in(records, record).await;
+            record_in(records, &meters, record).await;
         });
         let outcome =
             outcome.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the request failed badly")));

@@ -28,10 +28,11 @@ pub(crate) fn plan(
     mom: &Mom,
     algorithm: &Algorithm,
     refs: &[ModelRef],
+    whole: Needs,
     request: &ChatRequest,
 ) -> Result<Planned, Fault> {
     check_request(request)?;
-    let (kept, removed) = constrain(&mom.spec, refs, needs(algorithm, request));
+    let (kept, removed) = constrain(&mom.spec, refs, needs(algorithm, whole));
     if kept.is_empty() {
         return Err(nobody_left(&removed));
     }
@@ -90,8 +91,7 @@ pub(crate) fn check_request(request: &ChatRequest) -> Result<(), Fault> {
 
 /// A cascade's models see the whole request, a workflow's workers all but the shape of the visible answer; members of
 /// other teams see neither that nor tools.
-fn needs(algorithm: &Algorithm, request: &ChatRequest) -> Needs {
-    let whole = Needs::of(request);
+fn needs(algorithm: &Algorithm, whole: Needs) -> Needs {
     match algorithm {
         Algorithm::Confidence(_) => whole,
         Algorithm::Workflows(_) => Needs { structured: false, ..whole },

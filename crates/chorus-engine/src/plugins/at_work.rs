@@ -2,8 +2,7 @@
 //!
 //! A plugin is made for one request and has up to three halves: [`before`](AtWork::before) anybody is called,
 //! [`after`](AtWork::after) the answer is made, and [`kept`](AtWork::kept) once all of it has left. It knows no single
-//! plugin. **Invariant:** turns are taken in the order of [`RequestTurn`] and [`AnswerTurn`], whatever the order in the
-//! file; a stream whose plugins have no use for the whole answer is not held.
+//! plugin; in which turn each one looks, [`turns`](crate::turns) says. **Invariant:** a stream whose plugins have no use for the whole answer is not held.
 
 use super::notes::Notes;
 use crate::calls::LiveCalls;
@@ -18,49 +17,6 @@ use chorus_spec::{Decision, ModelId};
 use chorus_wire::{ChatReply, ChatRequest};
 use futures_util::future::{BoxFuture, FutureExt, ready};
 use std::sync::Arc;
-
-/// When a plugin looks at the request, first to last. `fast_response`, `system_prompt`, `request_params`, `tools` and
-/// `header_mutation` have been at work by then: they edit while the route is planned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum RequestTurn {
-    /// `response_cache`: an answer to the client's own words.
-    CacheLookup,
-    /// `tool_selection`.
-    ToolSelection,
-    /// `memory`: what is remembered of the user.
-    Memory,
-    /// `rag`: what is found in documents.
-    Rag,
-    /// `context_compression`: of all that has been added by now.
-    ContextCompression,
-    /// `response_cache` with `personalized: exact`: an answer to the request as the model would get it.
-    EnrichedCacheLookup,
-    /// `hallucination`: what has been put into the request is material for the answer's check.
-    Material,
-    /// `image_gen`: an image in place of a model's words.
-    ImageGen,
-    /// Never.
-    None,
-}
-
-/// When a plugin looks at the answer, first to last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum AnswerTurn {
-    /// `context_compression`: the model asks for originals, and gets them.
-    ContextRetrieval,
-    /// `response_jailbreak`: what is refused goes no further.
-    ResponseJailbreak,
-    /// `hallucination`: marks stand in whatever is stored.
-    Hallucination,
-    /// `memory`: what the conversation says is remembered.
-    MemoryWrite,
-    /// `response_cache`: what is stored has passed all of the above.
-    CacheWrite,
-    /// `router_replay`: what left is captured.
-    RouterReplay,
-    /// Never.
-    None,
-}
 
 /// Where a request stands when its plugins are at work.
 pub(crate) struct Scene {
@@ -131,16 +87,6 @@ pub(crate) struct Answered<'a> {
 pub(crate) trait AtWork: Send {
     /// The contract's type word.
     fn kind(&self) -> &'static str;
-
-    /// When it looks at the request.
-    fn request_turn(&self) -> RequestTurn {
-        RequestTurn::None
-    }
-
-    /// When it looks at the answer.
-    fn answer_turn(&self) -> AnswerTurn {
-        AnswerTurn::None
-    }
 
     /// Before anybody is called: may edit the request, or answer in a model's place. Nobody after it in turn looks at a
     /// request that is answered.

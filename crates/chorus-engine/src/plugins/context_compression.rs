@@ -14,7 +14,7 @@ pub mod preview;
 mod retrieval;
 mod shorten;
 
-use super::at_work::{AnswerTurn, Answered, Asking, AtWork, RequestTurn};
+use super::at_work::{Answered, Asking, AtWork};
 use crate::fault::{Code, Fault};
 use budget::Bounds;
 use chorus_collab::Answer;
@@ -155,14 +155,6 @@ impl ContextCompression {
 impl AtWork for ContextCompression {
     fn kind(&self) -> &'static str {
         KIND
-    }
-
-    fn request_turn(&self) -> RequestTurn {
-        RequestTurn::ContextCompression
-    }
-
-    fn answer_turn(&self) -> AnswerTurn {
-        AnswerTurn::ContextRetrieval
     }
 
     fn before<'a>(&'a mut self, ask: &'a mut Asking<'_>) -> BoxFuture<'a, Result<Option<Answer>, Fault>> {

@@ -1,25 +1,30 @@
 //! The plugins at work on one request, each in its turn.
 //!
-//! It knows turns, not plugins. **Invariant:** one plugin's half ends before the next one's begins.
+//! It knows turns, not plugins. **Invariant:** one plugin's half ends before the next one's begins, in the order that was told
+//! when the configuration was prepared.
 
 use super::at_work::{Answered, Asking, AtWork, Scene};
 use super::notes::Notes;
 use crate::fault::Fault;
 use chorus_collab::Answer;
 use chorus_wire::{ChatReply, ChatRequest};
+use std::sync::Arc;
 
 /// The plugins at work on one request.
 #[derive(Default)]
 pub(crate) struct Crew {
+    /// In the order in which they look at the request.
     all: Vec<Box<dyn AtWork>>,
+    /// Places among them, in the order in which they look at the answer.
+    answer: Arc<[usize]>,
     /// Who answered in a model's place.
     given_by: Option<&'static str>,
 }
 
 impl Crew {
-    /// These, in whatever order.
-    pub(crate) fn of(all: Vec<Box<dyn AtWork>>) -> Self {
-        Self { all, given_by: None }
+    /// These, in the order in which they look at the request; and their places, in that in which they look at the answer.
+    pub(crate) fn of(all: Vec<Box<dyn AtWork>>, answer: Arc<[usize]>) -> Self {
+        Self { all, answer, given_by: None }
     }
 
     /// Who answered in a model's place.
@@ -42,7 +47,6 @@ impl Crew {
         request: &mut ChatRequest,
         notes: &mut Notes,
     ) -> Result<Option<Answer>, Fault> {
-        self.all.sort_by_key(|it| it.request_turn());
         let mut ask = Asking { scene, request, notes, put: Vec::new() };
         for plugin in &mut self.all {
             if let Some(answer) = plugin.before(&mut ask).await? {
@@ -64,11 +68,12 @@ impl Crew {
         request: &ChatRequest,
         notes: &mut Notes,
     ) -> Result<Answer, Fault> {
-        self.all.sort_by_key(|it| it.answer_turn());
         let given_by = self.given_by;
         let mut seen = Answered { scene, request, given_by, degraded: false, notes };
-        for plugin in &mut self.all {
-            answer = plugin.after(answer, &mut seen).await?;
+        for at in self.answer.iter() {
+            if let Some(plugin) = self.all.get_mut(*at) {
+                answer = plugin.after(answer, &mut seen).await?;
+            }
         }
         Ok(answer)
     }
@@ -87,11 +92,12 @@ pub(crate) struct Left {
 impl Left {
     /// Shows it to everybody who wants to see it; and whether something was given up on the way to it.
     pub(crate) async fn kept(mut self, degraded: bool, notes: &mut Notes) {
-        self.crew.all.sort_by_key(|it| it.answer_turn());
         let (scene, request, given_by) = (&self.scene, &self.request, self.crew.given_by);
         let mut seen = Answered { scene, request, given_by, degraded, notes };
-        for plugin in self.crew.all.iter_mut().filter(|it| it.keeps()) {
-            plugin.kept(&self.reply, &mut seen).await;
+        for at in self.crew.answer.iter() {
+            if let Some(plugin) = self.crew.all.get_mut(*at).filter(|it| it.keeps()) {
+                plugin.kept(&self.reply, &mut seen).await;
+            }
         }
     }
 }

@@ -11,7 +11,7 @@
 mod check;
 
 use super::answer_text::{is_for_a_program, prefixed, whole};
-use super::at_work::{AnswerTurn, Answered, Asking, AtWork, RequestTurn};
+use super::at_work::{Answered, Asking, AtWork};
 use super::notes::Notes;
 use crate::fault::Fault;
 use check::{Finding, Material};
@@ -105,14 +105,6 @@ async fn unverified(seen: &Answered<'_>) -> Finding {
 impl AtWork for Hallucination {
     fn kind(&self) -> &'static str {
         KIND
-    }
-
-    fn request_turn(&self) -> RequestTurn {
-        RequestTurn::Material
-    }
-
-    fn answer_turn(&self) -> AnswerTurn {
-        AnswerTurn::Hallucination
     }
 
     fn before<'a>(&'a mut self, ask: &'a mut Asking<'_>) -> BoxFuture<'a, Result<Option<Answer>, Fault>> {

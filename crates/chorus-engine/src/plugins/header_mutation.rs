@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn add_keeps_update_replaces_delete_removes() {
-        let env = Env::of(|name| (name == "TEAM").then(|| "blue".to_owned()));
+        let env = Env::having(&[("TEAM", "blue")]);
         let mut headers = vec![("x-a".to_owned(), "1".to_owned()), ("x-b".to_owned(), "1".to_owned())];
         let mutation = HeaderMutation {
             add: vec![pair("X-A", "2"), pair("X-C", "${TEAM}")],
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn h03_an_unset_variable_is_an_error_that_names_it() {
         let mutation = HeaderMutation { add: vec![pair("X-A", "${NOPE}")], ..HeaderMutation::default() };
-        let fault = mutate(&mutation, &Env::of(|_| None), &mut Vec::new()).unwrap_err();
+        let fault = mutate(&mutation, &Env::having(&[]), &mut Vec::new()).unwrap_err();
         assert!(fault.public.contains("NOPE"));
     }
 }

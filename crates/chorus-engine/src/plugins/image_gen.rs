@@ -9,7 +9,7 @@
 //! Markdown image it stands in. Source: contract §1.10; OpenAI API reference, "Create image"; vLLM-Omni, "Image Generation
 //! API".
 
-use super::at_work::{Asking, AtWork, RequestTurn, Scene};
+use super::at_work::{Asking, AtWork, Scene};
 use crate::backends::Server;
 use crate::budget::{Admitted, Rates};
 use crate::classify;
@@ -245,10 +245,6 @@ fn late(total: std::time::Duration) -> CallFault {
 impl AtWork for ImageGen {
     fn kind(&self) -> &'static str {
         KIND
-    }
-
-    fn request_turn(&self) -> RequestTurn {
-        RequestTurn::ImageGen
     }
 
     fn before<'a>(&'a mut self, ask: &'a mut Asking<'_>) -> BoxFuture<'a, Result<Option<Answer>, Fault>> {

@@ -4,7 +4,7 @@
 
 use crate::fault::Fault;
 use crate::mom::Mom;
-use chorus_recall::vector::dot;
+use chorus_vectors::dot;
 
 /// The shared encoder of a configuration.
 pub(super) struct Likeness<'a>(&'a Mom);

@@ -171,7 +171,8 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plugins::{at_work, edit_turn};
+    use crate::plugins::at_work;
+    use crate::turns::{self, AnswerTurn, RequestTurn};
     use chorus_spec::{Plugin, Severity};
     use std::collections::BTreeSet;
     use std::path::Path;
@@ -269,16 +270,17 @@ mod tests {
             let page = PAGES.iter().find(|page| page.kind == kind).unwrap();
             configured(page, page.example).unwrap()
         };
-        let planned: Vec<usize> =
-            ON_REQUESTS.iter().map(|(kind, _)| edit_turn(&of(kind))).filter(|turn| *turn < 3).collect();
-        assert_eq!(planned, [0, 1, 2]);
         let plugins: Vec<Plugin> = PAGES.iter().map(|page| of(page.kind)).collect();
-        let worker = |kind: &&(&str, &str)| at_work(plugins.iter().find(|it| it.kind() == kind.0)?, &[]);
+        let turns =
+            |kind: &&(&str, &str)| turns::of(plugins.iter().find(|it| it.kind() == kind.0).unwrap(), &[]);
         let looks: Vec<_> =
-            ON_REQUESTS.iter().filter_map(|it| worker(&it)).map(|it| it.request_turn()).collect();
+            ON_REQUESTS.iter().map(|it| turns(&it).0).filter(|it| *it != RequestTurn::None).collect();
         assert!(looks.len() == 6 && looks.is_sorted(), "{looks:?}");
-        let sees: Vec<_> =
-            ON_ANSWERS.iter().filter_map(|it| worker(&it)).map(|it| it.answer_turn()).collect();
+        let sees: Vec<_> = ON_ANSWERS.iter().map(|it| turns(&it).1).collect();
         assert!(sees.len() == ON_ANSWERS.len() && sees.is_sorted(), "{sees:?}");
+        for plugin in &plugins {
+            let has_turn = turns::of(plugin, &[]) != (RequestTurn::None, AnswerTurn::None);
+            assert_eq!(at_work(plugin, &[]).is_some(), has_turn, "{}", plugin.kind());
+        }
     }
 }

@@ -11,7 +11,7 @@ mod block;
 mod remember;
 mod show;
 
-use super::at_work::{AnswerTurn, Answered, Asking, AtWork, RequestTurn, Scene};
+use super::at_work::{Answered, Asking, AtWork, Scene};
 use crate::fault::Fault;
 use chorus_collab::Answer;
 use chorus_spec::{MemorySettings, ModelId};
@@ -79,14 +79,6 @@ impl Memory {
 impl AtWork for Memory {
     fn kind(&self) -> &'static str {
         KIND
-    }
-
-    fn request_turn(&self) -> RequestTurn {
-        RequestTurn::Memory
-    }
-
-    fn answer_turn(&self) -> AnswerTurn {
-        AnswerTurn::MemoryWrite
     }
 
     fn before<'a>(&'a mut self, ask: &'a mut Asking<'_>) -> BoxFuture<'a, Result<Option<Answer>, Fault>> {

@@ -31,6 +31,7 @@ pub mod tools;
 pub(crate) mod vector;
 
 use crate::fault::Fault;
+use crate::turns::Turns;
 pub use context_compression::preview as compression_preview;
 
 use at_work::AtWork;
@@ -45,6 +46,7 @@ use rag::Rag;
 use response_cache::ResponseCache;
 use response_jailbreak::ResponseJailbreak;
 use router_replay::RouterReplay;
+use std::sync::Arc;
 use tool_selection::ToolSelection;
 
 /// Applies every plugin of a decision that edits the request's own words.
@@ -52,33 +54,30 @@ use tool_selection::ToolSelection;
 /// # Errors
 /// When `tool_choice` forces a tool that the route does not allow.
 pub fn edit_request(decision: &Decision, request: &mut ChatRequest) -> Result<(), Fault> {
-    let mut plugins: Vec<&Plugin> = decision.plugins.iter().collect();
-    plugins.sort_by_key(|plugin| edit_turn(plugin));
-    for plugin in plugins {
-        match plugin {
-            Plugin::SystemPrompt(prompt) => system_prompt::apply(prompt, request),
-            Plugin::RequestParams(params) => request_params::apply(params, request),
-            Plugin::Tools(tools) => tools::apply(tools, request)?,
-            _ => {}
+    let all = || decision.plugins.iter();
+    for plugin in all() {
+        if let Plugin::SystemPrompt(prompt) = plugin {
+            system_prompt::apply(prompt, request);
+        }
+    }
+    for plugin in all() {
+        if let Plugin::RequestParams(params) = plugin {
+            request_params::apply(params, request);
+        }
+    }
+    for plugin in all() {
+        if let Plugin::Tools(tools) = plugin {
+            tools::apply(tools, request)?;
         }
     }
     Ok(())
 }
 
-/// The declared order of edits.
-fn edit_turn(plugin: &Plugin) -> usize {
-    match plugin {
-        Plugin::SystemPrompt(_) => 0,
-        Plugin::RequestParams(_) => 1,
-        Plugin::Tools(_) => 2,
-        _ => 3,
-    }
-}
-
-/// The plugins of a decision that are at work on a request once it is planned.
-pub(crate) fn crew(decision: Option<&Decision>) -> Crew {
+/// The plugins of a decision that are at work on a request once it is planned, in their turns.
+pub(crate) fn crew(decision: Option<&Decision>, turns: &Turns) -> Crew {
     let plugins = decision.map(|decision| decision.plugins.as_slice()).unwrap_or_default();
-    Crew::of(plugins.iter().filter_map(|plugin| at_work(plugin, plugins)).collect())
+    let worker = |at: &usize| at_work(plugins.get(*at)?, plugins);
+    Crew::of(turns.request.iter().filter_map(worker).collect(), Arc::clone(&turns.answer))
 }
 
 /// A plugin at work, among those of its route.

@@ -15,7 +15,7 @@ mod openai;
 mod qdrant;
 mod store;
 
-use super::at_work::{Asking, AtWork, RequestTurn, Scene};
+use super::at_work::{Asking, AtWork, Scene};
 use crate::fault::Fault;
 use chorus_collab::Answer;
 use chorus_spec::{Digest, RagBackend, RagFailure, RagSettings, SearchFormat};
@@ -194,10 +194,6 @@ pub(super) fn needs_encoder(settings: &RagSettings) -> bool {
 impl AtWork for Rag {
     fn kind(&self) -> &'static str {
         KIND
-    }
-
-    fn request_turn(&self) -> RequestTurn {
-        RequestTurn::Rag
     }
 
     fn before<'a>(&'a mut self, ask: &'a mut Asking<'_>) -> BoxFuture<'a, Result<Option<Answer>, Fault>> {

@@ -16,14 +16,16 @@
 mod wishes;
 mod worth;
 
-use super::at_work::{AnswerTurn, Answered, Asking, AtWork, RequestTurn, Scene};
+use super::at_work::{Answered, Asking, AtWork, Scene};
 use super::notes::Notes;
 use super::vector;
 use crate::answer_cache::{Exact, Outcome, Put};
 use crate::fault::Fault;
 use crate::mom::Mom;
+use crate::turns;
 use chorus_cache::{
-    Difference, Found, Keys, Labels, NewAnswer, Question, Reading, Whose, Worded, difference, keys,
+    Difference, Found, Keys, Labels, Least, NewAnswer, Question, Reading, Whose, Worded, difference, keys,
+    least_alike, shared,
 };
 use chorus_collab::{Answer, Reply};
 use chorus_signals::{Calibration, Caller, language_of};
@@ -37,8 +39,8 @@ use std::time::Duration;
 use wishes::Wishes;
 
 /// Least similarity of an answer to a request of the same meaning, on the scale of configuration files, where the file
-/// names none. Source: `chorus lab cache-eval`.
-pub const SIMILARITY: Permille = Permille(772);
+/// names none; of one that shares no word with it. Source: `chorus lab cache-eval --data`.
+pub const SIMILARITY: Permille = Permille(765);
 
 /// Longest message that is looked up by meaning, in bytes (`cache_text_bytes`): a vector says too little of a longer one.
 pub const CACHE_TEXT_BYTES: usize = 2_048;
@@ -91,8 +93,7 @@ impl Owner {
 impl ResponseCache {
     /// The plugin among those of its route.
     pub(crate) fn of(settings: &CacheSettings, route: &[Plugin]) -> Self {
-        let is_personal = |plugin: &Plugin| matches!(plugin, Plugin::Memory(_) | Plugin::Rag(_));
-        Self { settings: settings.clone(), enriched: route.iter().any(is_personal), plan: None }
+        Self { settings: settings.clone(), enriched: turns::enriches(route), plan: None }
     }
 
     async fn look_up(&mut self, ask: &mut Asking<'_>) -> Option<Answer> {
@@ -224,7 +225,7 @@ impl ResponseCache {
         let store = &scene.mom.spec.global.response_cache;
         let threshold = self.settings.threshold.or(store.threshold).unwrap_or(SIMILARITY).as_similarity();
         let calibration = calibration(&scene.mom);
-        let least = calibration.cosine(threshold);
+        let least = Least::of(threshold, |it| calibration.cosine(it));
         let question = Question { worded, least, max_age_ms };
         let mut looked = scene.mom.answer_cache.alike(question, store.eviction).await;
         let scaled = |similarity: f64| calibration.apply(similarity).clamp(0.0, 1.0);
@@ -305,14 +306,6 @@ impl AtWork for ResponseCache {
         KIND
     }
 
-    fn request_turn(&self) -> RequestTurn {
-        if self.enriched { RequestTurn::EnrichedCacheLookup } else { RequestTurn::CacheLookup }
-    }
-
-    fn answer_turn(&self) -> AnswerTurn {
-        AnswerTurn::CacheWrite
-    }
-
     fn before<'a>(&'a mut self, ask: &'a mut Asking<'_>) -> BoxFuture<'a, Result<Option<Answer>, Fault>> {
         async move { Ok(self.look_up(ask).await) }.boxed()
     }
@@ -331,7 +324,7 @@ impl AtWork for ResponseCache {
 pub struct CacheTrial {
     /// How alike they are, in 0..=1 on the scale of configuration files.
     pub similarity: f64,
-    /// Least similarity of a hit, on that scale.
+    /// Least similarity of a hit on that scale, which grows with the words that the two share.
     pub similarity_threshold: f64,
     /// What makes them ask for different answers, whatever their similarity.
     pub differs: Option<Difference>,
@@ -350,7 +343,7 @@ pub async fn try_cache(
     threshold: Option<f64>,
 ) -> Result<CacheTrial, Fault> {
     let read = |text: &str| Reading::of(text, language_of(text));
-    let differs = difference(&read(&kept), &read(&asked));
+    let (own, other) = (read(&kept), read(&asked));
     let vectors = mom.classifiers.embed(vec![kept, asked]).await?;
     let cosine = match vectors.as_slice() {
         [a, b] => a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum(),
@@ -358,7 +351,8 @@ pub async fn try_cache(
     };
     let similarity = calibration(mom).apply(cosine).clamp(0.0, 1.0);
     let served = mom.spec.global.response_cache.threshold.unwrap_or(SIMILARITY).as_similarity();
-    let similarity_threshold = threshold.unwrap_or(served);
+    let similarity_threshold = least_alike(threshold.unwrap_or(served), shared(&own, &other));
+    let differs = difference(&own, &other);
     let hit = differs.is_none() && similarity >= similarity_threshold;
     Ok(CacheTrial { similarity, similarity_threshold, differs, hit })
 }

@@ -7,7 +7,7 @@
 //! that cannot be looked at is withheld. Source: contract §1.10.
 
 use super::answer_text::{whole, written};
-use super::at_work::{AnswerTurn, Answered, AtWork};
+use super::at_work::{Answered, AtWork};
 use super::notes::Notes;
 use crate::classify::Classifiers;
 use crate::fault::{Code, Fault};
@@ -102,10 +102,6 @@ fn withheld(why: &str) -> Fault {
 impl AtWork for ResponseJailbreak {
     fn kind(&self) -> &'static str {
         KIND
-    }
-
-    fn answer_turn(&self) -> AnswerTurn {
-        AnswerTurn::ResponseJailbreak
     }
 
     fn after<'a>(

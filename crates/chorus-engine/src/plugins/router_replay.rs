@@ -7,7 +7,7 @@
 //!
 //! **Invariant:** no body is in a record unless the route asks for it, and none is longer than the route allows.
 
-use super::at_work::{AnswerTurn, Answered, AtWork};
+use super::at_work::{Answered, AtWork};
 use chorus_spec::ReplaySettings;
 use chorus_store::{Content, Excerpt, ToolStep};
 use chorus_wire::{ChatReply, ChatRequest, Message, Role, ToolCall};
@@ -87,10 +87,6 @@ impl RouterReplay {
 impl AtWork for RouterReplay {
     fn kind(&self) -> &'static str {
         KIND
-    }
-
-    fn answer_turn(&self) -> AnswerTurn {
-        AnswerTurn::RouterReplay
     }
 
     fn keeps(&self) -> bool {

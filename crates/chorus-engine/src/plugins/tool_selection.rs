@@ -10,7 +10,7 @@
 mod offered;
 mod weigh;
 
-use super::at_work::{Asking, AtWork, RequestTurn};
+use super::at_work::{Asking, AtWork};
 use crate::fault::{Code, Fault};
 use chorus_collab::Answer;
 use chorus_spec::{ToolSelectionMode, ToolSelectionSettings};
@@ -128,10 +128,6 @@ impl ToolSelection {
 impl AtWork for ToolSelection {
     fn kind(&self) -> &'static str {
         KIND
-    }
-
-    fn request_turn(&self) -> RequestTurn {
-        RequestTurn::ToolSelection
     }
 
     fn before<'a>(&'a mut self, ask: &'a mut Asking<'_>) -> BoxFuture<'a, Result<Option<Answer>, Fault>> {

@@ -84,7 +84,7 @@ mod tests {
         drop(listener);
         let place = RedisServer { address, retries: 0, ..RedisServer::default() };
         let store = SessionStore { place, ..SessionStore::default() };
-        let (meters, env) = (Arc::<Meters>::default(), Env::of(|_| None));
+        let (meters, env) = (Arc::<Meters>::default(), Env::having(&[]));
         let kept = Conversations::here(Arc::default()).shared_in(Some(&store), &env, &meters).unwrap();
         let (now, state) = (Instant::now(), chorus_select::session::after(None, "a", "d"));
         kept.put("k".to_owned(), state.clone(), now, Duration::from_secs(60));

@@ -12,6 +12,7 @@ mod sessions;
 mod sight;
 mod trace;
 
+pub(crate) use experience::Experience;
 pub use fault::SelectorFault;
 pub(crate) use prepare::{Ready, Selection, Shared};
 pub use sessions::SessionWords;

@@ -12,7 +12,7 @@ use safetensors::tensor::{Metadata, TensorInfo};
 
 use super::EncodeFault;
 
-/// No header of an encoder comes near this size; more is a damaged file.
+/// Largest header, in bytes: no encoder's comes near it, and more is a damaged file.
 const HEADER_LIMIT_BYTES: u64 = 16 << 20;
 
 /// The tensors of an encoder by BERT's names, wherever they lie.

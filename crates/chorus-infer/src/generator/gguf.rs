@@ -92,7 +92,7 @@ pub(super) struct Shape {
     pub(super) context_window: usize,
 }
 
-/// Larger sizes are taken for a damaged file.
+/// Largest size that is believed: more is taken for a damaged file.
 const LARGEST_SIZE: usize = 1 << 20;
 
 impl Shape {

@@ -12,7 +12,9 @@ use ureq::http::{StatusCode, header};
 
 use super::progress::Meter;
 
+/// How long a connection to a source may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a source may take to begin its answer.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 const BUFFER_BYTES: usize = 256 << 10;
 

@@ -1,8 +1,8 @@
 //! Clusters of training questions: the artifact of `kmeans`, and the anchors by which other selectors tell strangers.
 
-use super::dot;
 use super::graded::Graded;
 use super::knn::{FAMILIAR, quantile};
+use crate::regression::dot;
 use chorus_select::learned::{Card, GuardCard, Tensor};
 use std::collections::BTreeMap;
 

@@ -2,9 +2,9 @@
 //!
 //! It knows the files of LLMRouter's data. Invariant: columns stand in the order of the models' names.
 
-use super::dot;
 use crate::corpus;
 use crate::fault::LabFault;
+use crate::regression::dot;
 use chorus_infer::TextEncoder;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};

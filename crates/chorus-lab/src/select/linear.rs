@@ -1,8 +1,8 @@
 //! The artifact of `svm`: one linear machine a model.
 
 use super::clusters::Clusters;
-use super::dot;
 use super::graded::Graded;
+use crate::regression::dot;
 use chorus_select::learned::{Card, Tensor};
 use std::collections::BTreeMap;
 

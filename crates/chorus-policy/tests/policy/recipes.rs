@@ -81,7 +81,9 @@ pub(crate) fn domain(categories: &[&str]) -> SignalKind {
 }
 
 pub(crate) fn complexity(composer: Option<Condition>) -> SignalKind {
-    SignalKind::Complexity(ComplexitySignal { threshold: 0.1, hard: Vec::new(), easy: Vec::new(), composer })
+    let (hard, easy) = (Vec::new(), Vec::new());
+    let easy_certainty = ComplexitySignal::EASY_CERTAINTY;
+    SignalKind::Complexity(ComplexitySignal { threshold: 0.1, easy_certainty, hard, easy, composer })
 }
 
 /// A recipe of these signal rules (separated by spaces) and decisions.

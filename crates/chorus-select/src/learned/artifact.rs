@@ -2,8 +2,8 @@
 
 use super::card::{Tables, open};
 use super::guard::{Anchors, Guard};
-use super::vectors::Vectors;
 use super::{ArtifactFault, Features, Kind, Learned, Predictor, kmeans, knn, mlp, svm};
+use chorus_vectors::Coded;
 
 pub(super) fn parse(bytes: &[u8]) -> Result<Learned, ArtifactFault> {
     let (card, tables) = open(bytes)?;
@@ -29,5 +29,5 @@ fn anchors(tables: &Tables<'_>, dimension: usize) -> Result<Anchors, ArtifactFau
     if points.rows != spreads.rows {
         return Err(ArtifactFault::Unreadable("it has not as many spreads as anchors".to_owned()));
     }
-    Ok(Anchors { points: Vectors::of(&points.values, dimension), spreads: spreads.values })
+    Ok(Anchors { points: Coded::of(&points.values, dimension), spreads: spreads.values })
 }

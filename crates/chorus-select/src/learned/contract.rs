@@ -4,10 +4,10 @@
 //! vllm-project/semantic-router, `ml-binding/src/{knn,kmeans,svm,mlp}.rs` and its fixtures.
 //! **Invariant:** what is read has passed every check of shape and number.
 
+use super::examples::Examples;
 use super::features::Features;
 use super::mlp::{Layer, Mlp};
 use super::svm::{Kernel, Pairwise};
-use super::vectors::Examples;
 use super::{ArtifactFault, CATEGORIES, Card, Kind, Learned, Predictor, kmeans, knn};
 use serde::Deserialize;
 use serde_json::Value;

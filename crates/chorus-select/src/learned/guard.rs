@@ -6,7 +6,7 @@
 //! best fixed model on tasks that it had not seen).
 
 use super::card::GuardCard;
-use super::vectors::Vectors;
+use chorus_vectors::Coded;
 
 /// A bound on the distance to what was learnt.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub(crate) struct Guard {
 /// Points of the training data, for predictors that see no distances themselves.
 #[derive(Debug, Clone)]
 pub(crate) struct Anchors {
-    pub(crate) points: Vectors,
+    pub(crate) points: Coded,
     /// Mean distance of what was learnt around each.
     pub(crate) spreads: Vec<f32>,
 }
@@ -44,7 +44,7 @@ impl Guard {
 impl Anchors {
     /// Distance to the nearest point, in spreads of that point.
     fn distance(&self, query: &[f32]) -> Option<f64> {
-        let products = self.points.dot(query);
+        let products = self.points.products(query);
         let nearest = products.iter().zip(&self.spreads).max_by(|a, b| a.0.total_cmp(b.0))?;
         Some(relative(1.0 - f64::from(*nearest.0), f64::from(*nearest.1)))
     }

@@ -1,8 +1,8 @@
 //! `knn`: what was best for the most similar requests of a trained set.
 
 use super::card::{Card, Tables};
+use super::examples::Examples;
 use super::guard::relative;
-use super::vectors::Examples;
 use super::{ArtifactFault, Gain, Prediction, Predictor};
 use crate::doc::SelectorDoc;
 use chorus_spec::LearnedSettings;

@@ -8,6 +8,7 @@
 mod artifact;
 mod card;
 mod contract;
+mod examples;
 mod fault;
 mod features;
 mod guard;
@@ -15,7 +16,6 @@ pub mod kmeans;
 pub mod knn;
 pub mod mlp;
 pub mod svm;
-mod vectors;
 
 pub use card::{Card, GuardCard, Tensor, write};
 pub use fault::ArtifactFault;

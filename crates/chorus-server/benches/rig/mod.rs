@@ -1,7 +1,7 @@
 //! What both benchmarks stand on: a scripted backend, a served Chorus and a client; and medians.
 
 use bytes::Bytes;
-use chorus_engine::{Engine, Env, Limits, Options};
+use chorus_engine::{Engine, Env, Options};
 use chorus_infer::TextEncoder;
 use chorus_server::{Door, DoorLimits, Planes};
 use chorus_store::SqliteRunStore;
@@ -67,15 +67,10 @@ impl Chorus {
     ) -> Self {
         let checked = chorus_spec::read(file);
         let spec = checked.spec.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
-        let base_url = backend.scripts.base_url();
         let options = Options {
-            env: Env::of(move |name| (name == "UP").then(|| base_url.clone())),
             encoder,
-            local: None,
             records: Some(Arc::new(SqliteRunStore::in_memory().unwrap())),
-            limits: Limits::default(),
-            recall: None,
-            folders: Default::default(),
+            ..Options::bare(Env::having(&[("UP", &backend.scripts.base_url())]))
         };
         let door = Door::new(Engine::new(spec, options).unwrap(), DoorLimits::default());
         let free = SocketAddr::from(([127, 0, 0, 1], 0));

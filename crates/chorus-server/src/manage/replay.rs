@@ -165,7 +165,7 @@ async fn runs(door: &Door, filter: RunFilter, page: Page) -> Result<Vec<RunRecor
 
 fn unreadable(fault: &StoreFault) -> Response {
     tracing::error!(%fault, "run records cannot be read");
-    let code = if matches!(fault, StoreFault::Database(_)) { Code::StoreUnavailable } else { Code::Internal };
+    let code = if fault.is_of_a_shared_place() { Code::StoreUnavailable } else { Code::Internal };
     words::fault(&Fault::new(code, "run records cannot be read; see the log"))
 }
 

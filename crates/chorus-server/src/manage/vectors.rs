@@ -231,5 +231,5 @@ async fn encode(
 }
 
 fn cosine(one: &[f32], other: &[f32]) -> f64 {
-    one.iter().zip(other).map(|(a, b)| f64::from(a * b)).sum()
+    f64::from(chorus_vectors::dot(one, other))
 }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const REFRESH: Duration = Duration::from_secs(600);
 /// How old keys may become while the issuer cannot be reached.
 const MOST_AGE: Duration = Duration::from_secs(3600);
-/// Fetches in a row.
+/// Most fetches in a row.
 const ALLOWANCE: u32 = 4;
 /// One more fetch comes with this time.
 const REFILL: Duration = Duration::from_secs(15);

@@ -4,7 +4,7 @@ use chorus_engine::TraceParent;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-/// Parents that wait for their runs' records; the oldest goes first.
+/// Most parents that wait for their runs' records; the oldest goes first.
 const MOST: usize = 8192;
 
 /// Parents by run, between a response's head and the run's record.

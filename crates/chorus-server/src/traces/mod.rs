@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Runs that wait to be sent; further ones are dropped and counted.
+/// Most runs that wait to be sent; further ones are dropped and counted.
 const QUEUE: usize = 4096;
 /// Most runs of one message to the collector.
 const BATCH: usize = 256;

@@ -2,7 +2,7 @@
 
 use crate::conversation::{Door, Turns, chat};
 use bytes::Bytes;
-use chorus_engine::{Artifact, Engine, Env, Limits, Options, Point};
+use chorus_engine::{Artifact, Engine, Env, Options, Point};
 use chorus_infer::encoder::{DEFAULT_ENCODER, digest_in};
 use chorus_infer::store::{Catalog, ModelStore};
 use chorus_infer::{EncodeFault, TextEncoder};
@@ -74,16 +74,8 @@ impl House {
         let backend = Arc::new(Backend::default());
         let log = Arc::clone(&backend);
         up.otherwise(move |received| log.answer(received));
-        let base_url = up.base_url();
-        let options = Options {
-            env: Env::of(move |name| (name == "UP").then(|| base_url.clone())),
-            encoder: Some(encoder),
-            local: None,
-            records: None,
-            limits: Limits::default(),
-            recall: None,
-            folders: Default::default(),
-        };
+        let env = Env::having(&[("UP", &up.base_url())]);
+        let options = Options { encoder: Some(encoder), ..Options::bare(env) };
         let checked = chorus_spec::read(&file());
         let spec = checked.spec.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
         let artifact = Artifact { points: WAYS.map(|(way, _)| point(way)).into(), ..Artifact::default() };

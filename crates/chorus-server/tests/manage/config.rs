@@ -142,16 +142,28 @@ async fn a_patch_changes_what_it_names() {
     assert_eq!(shown["routing"]["signals"]["keywords"][0]["keywords"], json!(["hello", "no", "1e3"]));
     let models = house.get("/v1/models").await.json();
     assert!(models["data"].as_array().unwrap().iter().any(|card| card["id"] == "mine"), "{models}");
-    // An empty patch changes the text (comments go) and not what it says.
+    // An empty patch changes nothing.
     let before = house.configuration.state();
-    let written = fs::read_to_string(&house.file).unwrap();
-    assert!(!written.contains("# who answers"));
     assert_eq!(house.change("PATCH", "/config/router", "{}").await.status, 200);
     assert_eq!(house.configuration.state().digest, before.digest);
     assert_eq!(
         house.change("PATCH", "/config/router", "[1]").await.refused(),
         (400, "invalid_request".to_owned())
     );
+}
+
+#[tokio::test]
+async fn a_patch_leaves_the_rest_of_the_file_byte_for_byte() {
+    let text = format!("# of the shop\n{}# the end\n", policy("gen-1"));
+    let house = House::open(&text).await;
+    let patch = json!({"routing": {"strategy": "confidence"}});
+    assert_eq!(house.change("PATCH", "/config/router", patch.to_string()).await.status, 200);
+    let patched = fs::read_to_string(&house.file).unwrap();
+    assert!(patched.contains("# who answers"), "{patched}");
+    // One line more, and every other as it was.
+    let others: Vec<&str> = patched.lines().filter(|line| line.trim() != "strategy: confidence").collect();
+    assert_eq!(others, text.lines().collect::<Vec<_>>());
+    assert_eq!(patched.lines().count(), text.lines().count() + 1);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use chorus_engine::reload::{Candidates, Cause, Offer, Origin, Refusal, Source, State, Versions};
-use chorus_engine::{Configuration, Engine, Env, Limits, Options, Supply};
+use chorus_engine::{Configuration, Engine, Env, Options, Supply};
 use chorus_infer::{EncodeFault, TextEncoder};
 use chorus_server::{Bound, Door, DoorLimits, Planes};
 use chorus_spec::Spec;
@@ -62,20 +62,8 @@ struct Stock {
 
 impl Stock {
     fn options(&self) -> Options {
-        let base_url = self.base_url.clone();
-        Options {
-            env: Env::of(move |name| match name {
-                "UP" => Some(base_url.clone()),
-                "UP_KEY" => Some("sk-manage-0123456789".to_owned()),
-                _ => None,
-            }),
-            encoder: self.encoder.clone(),
-            local: None,
-            records: None,
-            limits: Limits::default(),
-            recall: None,
-            folders: Default::default(),
-        }
+        let env = Env::having(&[("UP", &self.base_url), ("UP_KEY", "sk-manage-0123456789")]);
+        Options { encoder: self.encoder.clone(), ..Options::bare(env) }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Requests that are shortened, and originals that a model asks for.
 
-use crate::house::{by, did, open, operated, sent};
-use crate::support::House;
+use crate::house::{Words, by, did, open, operated, sent};
+use crate::support::{House, Setup};
 use chorus_testkit::{ChatAnswer, Script};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 fn plugin(more: &str) -> String {
     format!("[{{ type: context_compression, configuration: {{ enabled: true, mode: always, {more} }} }}]")
@@ -154,6 +155,72 @@ async fn what_cannot_be_shortened_is_sent_or_refused() {
     let answer = post(&house, &agent(&numbers)).await;
     assert_eq!(answer.error().0, "context_length_exceeded");
     assert!(house.up.requests().is_empty());
+}
+
+/// Two models with small windows behind one route of these plugins and that algorithm.
+async fn narrow(plugins: &str, algorithm: &str) -> House {
+    let text = format!(
+        "version: v0.3
+providers:
+  models:
+    - {{ name: m, backend_refs: [{{ name: main, base_url: \"${{UP}}\" }}] }}
+    - {{ name: n, backend_refs: [{{ name: main, base_url: \"${{UP}}\" }}] }}
+routing:
+  modelCards: [{{ name: m, context_window_size: 4000 }}, {{ name: n, context_window_size: 6000 }}]
+  decisions:
+    - name: route
+      modelRefs: [{{ model: m }}, {{ model: n }}]
+      algorithm: {algorithm}
+      plugins: {plugins}
+global: {{ services: {{ authz: {{ identity: {{ user_id_header: x-user }} }} }} }}
+"
+    );
+    Setup { encoder: Some(Arc::new(Words)), ..Setup::of(&text) }.open().await
+}
+
+const AUTO: &str = "[{ type: context_compression, configuration: { enabled: true } }]";
+const STATIC: &str = "{ type: static }";
+
+#[tokio::test]
+async fn a_request_that_is_too_long_for_everybody_is_shortened_before_a_window_refuses_it() {
+    let house = narrow(AUTO, STATIC).await;
+    let body = agent(&log().repeat(8));
+    let answer = post(&house, &body).await;
+    assert_eq!(answer.status, 200, "{:?}", answer.body);
+    assert!(house.up.requests_for("m").is_empty(), "the larger window needs less shortening");
+    let sent = house.up.requests_for("n")[0].json();
+    assert!(
+        sent["messages"][3]["content"].as_str().unwrap().contains("the disk /dev/sdb1 is full"),
+        "{sent}"
+    );
+
+    // What no shortening brings within a window is refused, and so is what nobody shortens.
+    let numbers = serde_json::to_string(&(0..20_000).collect::<Vec<_>>()).unwrap();
+    for (house, result) in [(&house, numbers), (&narrow("[]", STATIC).await, log().repeat(8))] {
+        let before = house.up.requests().len();
+        let answer = post(house, &agent(&result)).await;
+        assert_eq!((answer.status, answer.error().0.as_str()), (400, "context_length_exceeded"));
+        assert_eq!(house.up.requests().len(), before);
+    }
+
+    // What fits somebody as it is goes there, and is left as it is.
+    let mut short = agent(&log().lines().take(30).map(|line| format!("{line}\n")).collect::<String>());
+    short["messages"][0]["content"] = json!("You are careful.");
+    assert_eq!(post(&house, &short).await.status, 200);
+    assert_eq!(house.up.requests_for("m").last().unwrap().json()["messages"], short["messages"]);
+}
+
+#[tokio::test]
+async fn a_team_works_on_a_request_that_was_shortened_for_its_smallest_window() {
+    let body = agent(&log().repeat(8));
+    let team = "{ type: fusion, fusion: { model: n, analysis_models: [m, n] } }";
+    let house = narrow(AUTO, team).await;
+    assert_eq!(post(&house, &body).await.status, 200);
+    let member = house.up.requests_for("m")[0].json();
+    let shown = member["messages"].to_string();
+    assert!(shown.contains("the disk /dev/sdb1 is full") && shown.len() < 12_000, "{shown}");
+    let refused = post(&narrow("[]", team).await, &body).await;
+    assert_eq!(refused.error().0, "context_length_exceeded");
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 //! same features on every machine, in rising order of place; each of the two kinds has length 1 or is empty.
 
 use crate::text::{is_unspaced, is_word};
+use chorus_infer::fnv;
 
 /// Version of these features: a head trained on others does not fit.
 pub const FEATURES: &str = "characters 3-5 in words, word pairs within 3; 2 x 65536";
@@ -21,7 +22,7 @@ const GRAM: std::ops::RangeInclusive<usize> = 3..=5;
 /// How far apart the words of a pair may be.
 const REACH: usize = 3;
 
-/// Bytes of a text that are read: more than a window has.
+/// Most bytes of a text that are read: more than a window has.
 const MAX_BYTES: usize = 4096;
 
 /// The place of every feature of a plain text and its value.
@@ -96,8 +97,7 @@ fn words_of(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// FNV-1a over 32-bit units, with the finish of MurmurHash3 when a place is taken. Source: Fowler, Noll and Vo,
-/// draft-eastlake-fnv; Appleby, MurmurHash3 `fmix64`.
+/// FNV-1a over 32-bit units, with the finish of MurmurHash3 when a place is taken. Source: Appleby, MurmurHash3 `fmix64`.
 #[derive(Clone, Copy)]
 struct Hash {
     value: u64,
@@ -105,11 +105,11 @@ struct Hash {
 
 impl Hash {
     fn new() -> Self {
-        Self { value: 0xcbf2_9ce4_8422_2325 }
+        Self { value: fnv::BASIS }
     }
 
     fn add(&mut self, unit: u32) {
-        self.value = (self.value ^ u64::from(unit)).wrapping_mul(0x0100_0000_01b3);
+        self.value = fnv::add(self.value, unit);
     }
 
     fn place(self) -> u32 {

@@ -7,19 +7,20 @@
 //! **Invariant:** the cost is linear in the text, plus at most [`MOST_ENCODED`] short passes of the encoder; every byte
 //! is read by the rules, and by the head up to [`MOST_WINDOWS`] windows.
 
-use super::decode::{payloads, reversed, rot13, undisguised};
+use super::decode::{payloads, reversed, rot13, turned, undisguised};
+use super::family::RuleFamily;
 use super::features::features;
 use super::plain::plain;
-use super::rules::{RuleFamily, families};
+use super::rules::families;
 use super::segment::{Provenance, Segment};
 use super::window::windows;
 use crate::pass::SharedPass;
 use chorus_infer::{MixedHead, TextEncoder};
 
-/// Windows and decodings of one text that get a vector of their own.
+/// Most windows and decodings of one text that get a vector of their own.
 pub const MOST_ENCODED: usize = 3;
 
-/// Windows of one text that the head looks at, evenly spaced where there are more: about 400 KB of prose.
+/// Most windows of one text that the head looks at, evenly spaced where there are more: about 400 KB of prose.
 pub const MOST_WINDOWS: usize = 4096;
 
 /// Longest text in bytes that the head reads whole: one window of the encoder.
@@ -116,10 +117,13 @@ impl Judge<'_> {
     }
 }
 
-/// What the text hides: its undisguised form, and payloads.
+/// What the text hides: its undisguised form, payloads, and prose that was turned.
 fn hidden(text: &str, plain_text: &str) -> Vec<String> {
     let mut found: Vec<String> = undisguised(plain_text).into_iter().collect();
     found.extend(payloads(text).iter().map(|payload| plain(payload)));
+    if plain_text.len() <= TURNED_BYTES {
+        found.extend(windows(plain_text).into_iter().flat_map(turned));
+    }
     found
 }
 

@@ -56,15 +56,18 @@ pub(super) const COMPLEXITY: Page = Page {
     is: "How hard the question is. A rule emits `name:easy`, `name:medium` or `name:hard`.",
     keys: &[
         key("threshold", "required", "half-width of `medium` around a margin of 0"),
+        key("easy_certainty", "0.5", "least probability of the head that the text is easy for `easy`, in 0..=1; 0 asks the examples alone"),
         key("hard.candidates", "[]", "hard examples"),
         key("easy.candidates", "[]", "easy examples"),
         key("composer", "", "a rule tree that must hold as well"),
     ],
     about: "\
-Margin = score(hard) − score(easy), the contract's formula, with one floor: where a trained head finds the text likelier
-hard than easy, the label is at least `medium`, because few examples are near to an expert's question (D13). Above the
-threshold `hard`, below minus the threshold `easy`, else `medium`. Confidence is the logistic of four times the distance
-to the label's edge; raw is the margin.",
+Margin = score(hard) − score(easy), the contract's formula. A trained head adds two things: where it finds the text likelier
+hard than easy, the margin moves towards hard by P(hard) − P(easy) times the threshold, so that it settles what the examples
+leave open; and where its P(easy) is below `easy_certainty`, the label is at least `medium`, because few examples are near to
+an expert's question, and what is unknown belongs into the middle (D13). Above the threshold `hard`, below minus the
+threshold `easy`, else `medium`. Confidence is the logistic of four times the distance to the label's edge; raw is the
+margin. How good the head is, by language: [heads.md](../heads.md).",
     example: "\
 complexity:
   - name: needs_reasoning

@@ -6,6 +6,7 @@
 use super::credential::secret;
 use super::cursor::Cursor;
 use super::headers::header_name;
+use super::host::host;
 use super::redis::DATABASES_MOST;
 use crate::diagnostic::code;
 use crate::{
@@ -96,10 +97,10 @@ fn server(at: &Cursor<'_>, speaks: CacheServerKind) -> CacheServer {
     let link = block.as_ref().and_then(|it| it.get("connection"));
     let prefix = block.as_ref().and_then(|it| it.get("index")).and_then(|it| it.string("prefix"));
     let timeout = link.as_ref().and_then(|it| it.integer_in("timeout", 1, TIMEOUT_SECONDS.1));
-    let host = link.as_ref().and_then(host).unwrap_or_else(|| "localhost".to_owned());
+    let host = host(link.as_ref(), "`port` and `password`");
     let port = link.as_ref().and_then(|it| it.integer_in("port", 1, 65_535)).unwrap_or(PORT);
     let place = RedisServer {
-        address: if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") },
+        address: format!("{host}:{port}"),
         database: link.as_ref().and_then(|it| it.integer_in("database", 0, DATABASES_MOST)).unwrap_or(0),
         password: link.as_ref().and_then(|it| secret(it, "password")),
         tls: link.as_ref().is_some_and(tls),
@@ -110,18 +111,6 @@ fn server(at: &Cursor<'_>, speaks: CacheServerKind) -> CacheServer {
     };
     let seconds = u64::try_from(timeout.unwrap_or(TIMEOUT_SECONDS.0)).unwrap_or(1);
     CacheServer { speaks, place, timeout: Duration::from_secs(seconds) }
-}
-
-/// A host alone: no scheme, no port, no credentials.
-fn host(at: &Cursor<'_>) -> Option<String> {
-    let text = at.string("host").filter(|text| !text.is_empty())?;
-    let bare = text.trim_start_matches('[').trim_end_matches(']');
-    if bare.contains(['/', '@', ' ']) || (bare.contains(':') && bare.parse::<std::net::Ipv6Addr>().is_err()) {
-        let help = "write the host alone; `port` and `password` are keys of their own".to_owned();
-        at.get("host")?.error_help(code::BAD_VALUE, "this is not a host", help);
-        return None;
-    }
-    Some(bare.to_owned())
 }
 
 /// Whether the connection is encrypted. A certificate that would go unread would promise what is not kept.

@@ -4,20 +4,31 @@
 
 use super::credential::secret;
 use super::cursor::Cursor;
+use super::redis;
 use crate::diagnostic::code;
-use crate::{KeptWhere, PostgresMode, PostgresServer};
+use crate::{KeptWhere, PostgresMode, PostgresServer, RecordsServer, RedisRecords, RedisServer};
 use std::time::Duration;
 
 /// A store of records that the contract names, and whether there is one here.
 const RECORD_BACKENDS: [(&str, Backend); 5] = [
     ("memory", Backend::File),
     ("postgres", Backend::Postgres),
-    ("redis", Backend::Unknown),
+    ("redis", Backend::Redis),
     ("milvus", Backend::Unknown),
     ("qdrant", Backend::Unknown),
 ];
 /// A store of keys.
 const KEY_BACKENDS: [(&str, Backend); 2] = [("file", Backend::File), ("postgres", Backend::Postgres)];
+
+/// How long a Redis server keeps runs unless the file says otherwise, and how many. Source: contract §1.9, `ttl_seconds`, and
+/// §1.10, `max_records` of the plugin.
+const REDIS_KEEPS: (Duration, usize) = (Duration::from_secs(2_592_000), 10_000);
+/// Most runs that it may be told to keep.
+const RECORDS_MOST: i64 = 10_000_000;
+/// An empty spool takes some pages already.
+const LEAST_SPOOL_BYTES: i64 = 1 << 20;
+/// What the names of its keys begin with unless the file says otherwise.
+const KEY_PREFIX: &str = "vllm-sr:replay:";
 
 /// `verify-ca` would leave the host's name unchecked; it is held as the stronger one.
 const MODES: [(&str, PostgresMode); 4] = [
@@ -31,6 +42,7 @@ const MODES: [(&str, PostgresMode); 4] = [
 enum Backend {
     File,
     Postgres,
+    Redis,
     Unknown,
 }
 
@@ -42,27 +54,64 @@ pub(super) fn read(services: &Cursor<'_>) -> KeptWhere {
     if let Some(named) = replay.as_ref().and_then(|at| at.get("store_backend"))
         && backend == Some(Backend::Unknown)
     {
-        let help = Some("say `postgres` for a database that replicas share".to_owned());
+        let help = Some("say `postgres` or `redis` for a server that replicas share".to_owned());
         let text =
             "this store of run records is known, not supported yet: they are kept in a file of this machine";
         named.warn_help(code::NOT_SUPPORTED_YET, text, help);
     }
-    let shared = replay.filter(|_| is_on && backend == Some(Backend::Postgres));
-    let records = shared.as_ref().and_then(|at| server(&at.needed("postgres")?));
-    let records_for = shared.and_then(|at| at.count("ttl_seconds")).map(Duration::from_secs);
+    let replay = replay.filter(|_| is_on);
+    let records = replay.as_ref().and_then(|at| records(at, backend?));
+    let spool_bytes = replay.as_ref().and_then(|at| spool_bytes(at, records.is_some()));
+    let by_age = replay.filter(|_| matches!(records, Some(RecordsServer::Postgres(_))));
+    let records_for = by_age.and_then(|at| at.count("ttl_seconds")).map(Duration::from_secs);
     let keys = services.get("api_keys").and_then(|at| keys(&at, records.as_ref()));
-    KeptWhere { records, records_for, keys }
+    KeptWhere { records, records_for, spool_bytes, keys }
+}
+
+/// What may wait on this machine while the server of the records is away.
+fn spool_bytes(at: &Cursor<'_>, is_shared: bool) -> Option<u64> {
+    let named = at.get("max_spool_bytes")?;
+    if !is_shared {
+        named.warn(code::UNUSED, "`max_spool_bytes` has no effect with this `store_backend`");
+        return None;
+    }
+    let bytes = at.integer_in("max_spool_bytes", LEAST_SPOOL_BYTES, i64::MAX)?;
+    u64::try_from(bytes).ok()
+}
+
+/// The server of run records; `None` is a file of this machine.
+fn records(at: &Cursor<'_>, backend: Backend) -> Option<RecordsServer> {
+    if let Some(idle) = at.get("max_records").filter(|_| backend != Backend::Redis) {
+        idle.warn(code::UNUSED, "`max_records` has no effect with this `store_backend`");
+    }
+    match backend {
+        Backend::Postgres => server(&at.needed("postgres")?).map(RecordsServer::Postgres),
+        Backend::Redis => Some(RecordsServer::Redis(Box::new(in_redis(at)))),
+        Backend::File | Backend::Unknown => None,
+    }
+}
+
+/// Memory is bounded: there is always a time and a number.
+fn in_redis(at: &Cursor<'_>) -> RedisRecords {
+    let defaults = RedisServer { key_prefix: KEY_PREFIX.to_owned(), ..RedisServer::default() };
+    let most = at.integer_in("max_records", 1, RECORDS_MOST).and_then(|most| usize::try_from(most).ok());
+    let seconds = at.count("ttl_seconds").filter(|seconds| *seconds > 0);
+    RedisRecords {
+        place: redis::server(at, "db", defaults),
+        keep_for: seconds.map_or(REDIS_KEEPS.0, Duration::from_secs),
+        most: most.unwrap_or(REDIS_KEEPS.1),
+    }
 }
 
 /// The database of keys: its own, or the one of the records.
-fn keys(at: &Cursor<'_>, records: Option<&PostgresServer>) -> Option<PostgresServer> {
+fn keys(at: &Cursor<'_>, records: Option<&RecordsServer>) -> Option<PostgresServer> {
     if at.word("store_backend", &KEY_BACKENDS)? != Backend::Postgres {
         return None;
     }
     match (at.get("postgres"), records) {
         (Some(own), _) => server(&own),
-        (None, Some(records)) => Some(records.clone()),
-        (None, None) => {
+        (None, Some(RecordsServer::Postgres(records))) => Some(records.clone()),
+        (None, _) => {
             at.needed("postgres");
             None
         }
@@ -72,22 +121,38 @@ fn keys(at: &Cursor<'_>, records: Option<&PostgresServer>) -> Option<PostgresSer
 fn server(at: &Cursor<'_>) -> Option<PostgresServer> {
     let host = at.string("host").unwrap_or_else(|| "localhost".to_owned());
     let local = host.starts_with('/') || matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1");
-    let unsaid = if local { PostgresMode::Disable } else { PostgresMode::VerifyFull };
+    let ca_file = at.string("ca_file");
     let (database, user) = (at.required("database"), at.required("user"));
+    let mode = mode(at, local, ca_file.is_some());
     Some(PostgresServer {
         host,
         port: at.integer_in("port", 1, 65_535).and_then(|port| u16::try_from(port).ok()).unwrap_or(5432),
         database: database?,
         user: user?,
         password: secret(at, "password"),
-        mode: at.word("ssl_mode", &MODES).unwrap_or(unsaid),
-        ca_file: at.string("ca_file"),
+        mode,
+        ca_file,
     })
+}
+
+/// Who names authorities wants the certificate looked at: `require` is `verify-ca` then. Source: libpq, "SSL Support", which
+/// reads `require` so where there is a file of authorities.
+fn mode(at: &Cursor<'_>, local: bool, has_authorities: bool) -> PostgresMode {
+    match at.word("ssl_mode", &MODES) {
+        Some(PostgresMode::Require) | None if has_authorities => PostgresMode::VerifyFull,
+        Some(PostgresMode::Disable) if has_authorities => {
+            at.warn(code::UNUSED, "`ca_file` has no effect beside `ssl_mode: disable`");
+            PostgresMode::Disable
+        }
+        Some(mode) => mode,
+        None if local => PostgresMode::Disable,
+        None => PostgresMode::VerifyFull,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{KeptWhere, PostgresMode, PostgresServer, Severity, code, read};
+    use crate::{KeptWhere, PostgresMode, PostgresServer, RecordsServer, Severity, code, read};
     use std::time::Duration;
 
     fn of(services: &str) -> (KeptWhere, Vec<(Severity, &'static str)>) {
@@ -102,7 +167,7 @@ mod tests {
         let (kept, told) = of("router_replay: { enabled: true, store_backend: postgres, ttl_seconds: 60,
              async_writes: false, postgres: { host: db.internal, database: vsr, user: router,
              password: '${PG}', table_name: t } }, api_keys: { store_backend: postgres }");
-        let records = kept.records.clone().unwrap();
+        let Some(RecordsServer::Postgres(records)) = kept.records.clone() else { panic!("{kept:?}") };
         assert_eq!((records.port, records.mode), (5432, PostgresMode::VerifyFull));
         assert_eq!((kept.records_for, kept.keys), (Some(Duration::from_secs(60)), Some(records)));
         assert_eq!(told, [(Severity::Warning, code::NOT_NEEDED)], "the table's name");
@@ -120,9 +185,84 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_on_this_machine_has_a_bound_of_the_file() {
+        let rows = [
+            ("store_backend: postgres, max_spool_bytes: 1048576", Some(1 << 20), None),
+            ("store_backend: postgres", None, None),
+            ("store_backend: postgres, max_spool_bytes: 1000", None, Some(code::BAD_RANGE)),
+            ("store_backend: memory, max_spool_bytes: 1048576", None, Some(code::UNUSED)),
+        ];
+        for (replay, bytes, told) in rows {
+            let (kept, codes) =
+                of(&format!("router_replay: {{ {replay}, postgres: {{ database: d, user: u }} }}"));
+            assert_eq!(kept.spool_bytes, bytes, "{replay}");
+            assert_eq!(codes.first().map(|it| it.1), told, "{replay}");
+        }
+    }
+
+    #[test]
+    fn who_names_authorities_has_certificates_looked_at() {
+        let rows = [
+            ("host: localhost", PostgresMode::Disable, None),
+            ("host: /run/postgresql", PostgresMode::Disable, None),
+            ("host: db.internal", PostgresMode::VerifyFull, None),
+            ("host: db.internal, ssl_mode: disable", PostgresMode::Disable, None),
+            ("host: db.internal, ssl_mode: require", PostgresMode::Require, None),
+            ("host: db.internal, ssl_mode: verify-ca", PostgresMode::VerifyFull, None),
+            ("host: db.internal, ssl_mode: require, ca_file: ca.pem", PostgresMode::VerifyFull, None),
+            ("host: localhost, ca_file: ca.pem", PostgresMode::VerifyFull, None),
+            (
+                "host: localhost, ssl_mode: disable, ca_file: ca.pem",
+                PostgresMode::Disable,
+                Some(code::UNUSED),
+            ),
+        ];
+        for (place, mode, warning) in rows {
+            let (kept, told) = of(&format!(
+                "api_keys: {{ store_backend: postgres, postgres: {{ database: k, user: u, {place} }} }}"
+            ));
+            assert_eq!(kept.keys.map(|it| it.mode), Some(mode), "{place}");
+            assert_eq!(told.first().map(|it| it.1), warning, "{place}");
+        }
+    }
+
+    #[test]
+    fn records_in_a_redis_server_are_bounded_by_time_and_number() {
+        let in_redis = |services: &str| match of(services) {
+            (KeptWhere { records: Some(RecordsServer::Redis(it)), records_for: None, .. }, told) => {
+                (*it, told)
+            }
+            other => panic!("{other:?}"),
+        };
+        let (it, told) = in_redis("router_replay: { enabled: true, store_backend: redis, ttl_seconds: 60, max_records: 5,
+             redis: { address: 'r:7000', db: 2, password: '${R}', use_tls: true, key_prefix: 'x:', pool_size: 3 } }");
+        assert_eq!((it.keep_for, it.most), (Duration::from_secs(60), 5));
+        let place = &it.place;
+        assert_eq!(
+            (place.address.as_str(), place.database, place.tls, place.key_prefix.as_str()),
+            ("r:7000", 2, true, "x:")
+        );
+        assert_eq!(told, []);
+        let (it, told) = in_redis("router_replay: { store_backend: redis }");
+        assert_eq!((it.keep_for.as_secs(), it.most), (2_592_000, 10_000));
+        assert_eq!(
+            (it.place.address.as_str(), it.place.key_prefix.as_str()),
+            ("localhost:6379", "vllm-sr:replay:")
+        );
+        assert_eq!(told, []);
+    }
+
+    #[test]
     fn what_is_not_a_place_is_told_where_it_stands() {
         let rows = [
-            ("router_replay: { store_backend: redis }", Severity::Warning, code::NOT_SUPPORTED_YET),
+            ("router_replay: { store_backend: qdrant }", Severity::Warning, code::NOT_SUPPORTED_YET),
+            ("router_replay: { store_backend: redis, max_records: 0 }", Severity::Error, code::BAD_RANGE),
+            ("router_replay: { store_backend: memory, max_records: 9 }", Severity::Warning, code::UNUSED),
+            (
+                "router_replay: { store_backend: redis }, api_keys: { store_backend: postgres }",
+                Severity::Error,
+                code::MISSING_KEY,
+            ),
             ("router_replay: { store_backend: postgres }", Severity::Error, code::MISSING_KEY),
             (
                 "router_replay: { store_backend: postgres, postgres: { user: u } }",

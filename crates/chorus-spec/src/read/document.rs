@@ -2,12 +2,14 @@
 //!
 //! It knows no key of the contract but those that hold credentials. Scalars keep the text that their author wrote:
 //! `no`, `1e3` and `0.30` leave as they came, which no round trip through numbers and truth values would give.
-//! Comments and anchors are not part of a document.
+//! Comments and anchors are not part of a document; [`Document::rewrite`] keeps those of the text that it came from.
 //!
 //! **Invariant:** reading what [`Document::to_yaml`] wrote gives the same document.
 
 mod items;
+mod layout;
 mod mask;
+mod rewrite;
 mod write;
 
 use super::report::Report;

@@ -12,8 +12,9 @@ use std::time::Duration;
 
 /// Width and height unless the file says otherwise, in pixels.
 const SIDE: u32 = 1024;
-/// How long an image may take unless the file says otherwise: at OpenAI, and where steps can be many.
+/// How long an image may take at OpenAI unless the file says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// How long an image may take where steps can be many, unless the file says otherwise.
 const DIFFUSION_TIMEOUT: Duration = Duration::from_secs(120);
 /// Steps and scale of diffusion unless the file says otherwise.
 const STEPS: u32 = 50;

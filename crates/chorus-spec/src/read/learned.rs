@@ -88,7 +88,9 @@ pub(super) fn complexity(rule: &Cursor<'_>, facts: &Facts<'_>) -> Option<Complex
             format!("a composer is evaluated before projections, so it cannot ask for `{}`", key.name);
         rule.error(code::CYCLE, message);
     }
-    Some(ComplexitySignal { threshold: threshold?, hard, easy, composer })
+    let easy_certainty =
+        rule.float_in("easy_certainty", 0.0, 1.0).unwrap_or(ComplexitySignal::EASY_CERTAINTY);
+    Some(ComplexitySignal { threshold: threshold?, easy_certainty, hard, easy, composer })
 }
 
 /// Reads one rule of `fact_check`; its name is a label.

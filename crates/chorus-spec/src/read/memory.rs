@@ -3,9 +3,11 @@
 //! The store's settings are the defaults of every route's plugin. Source: contract §1.9, §1.10.
 
 use super::cursor::Cursor;
-use super::{patterns, qdrant};
+use super::{patterns, qdrant, redis};
 use crate::diagnostic::code;
-use crate::{HybridMode, MemoryQuality, MemorySettings, MemoryStore, QdrantPlace, Reflection};
+use crate::{
+    HybridMode, MemoryCache, MemoryQuality, MemorySettings, MemoryStore, QdrantPlace, RedisServer, Reflection,
+};
 use std::time::Duration;
 
 /// Most memories that one request may be given.
@@ -16,6 +18,11 @@ const DAY: Duration = Duration::from_secs(86_400);
 const FOREIGN: [&str; 2] = ["milvus", "valkey"];
 /// The collection of memories unless the file says otherwise. Source: contract §1.9, of `milvus`.
 const COLLECTION: &str = "agentic_memory";
+
+/// How long found memories are found again unless the file says otherwise.
+const CACHE_TTL: Duration = Duration::from_secs(300);
+/// What the names of their keys begin with unless the file says otherwise.
+const CACHE_PREFIX: &str = "vllm-sr:memory:";
 
 /// Reads `global.stores.memory`.
 pub(super) fn store(root: &Cursor<'_>) -> MemoryStore {
@@ -39,8 +46,28 @@ pub(super) fn store(root: &Cursor<'_>) -> MemoryStore {
         enabled: at.boolean("enabled").unwrap_or(false),
         disabled_routes: at.strings("disabled_routes"),
         defaults,
+        cache: cache(&at, server.is_some()),
         server,
     }
+}
+
+/// The server of found memories. The store of this process needs none in front of it.
+fn cache(at: &Cursor<'_>, is_served: bool) -> Option<Box<MemoryCache>> {
+    let at = at.get("redis_cache")?;
+    if at.boolean("enabled") != Some(true) {
+        return None;
+    }
+    if !is_served {
+        at.warn(code::UNUSED, "`redis_cache` has no effect with this `backend`");
+        return None;
+    }
+    // A look-up that has to wait for another try is none.
+    let defaults = RedisServer { key_prefix: CACHE_PREFIX.to_owned(), retries: 0, ..RedisServer::default() };
+    let seconds = at.count("ttl_seconds").filter(|seconds| *seconds > 0);
+    Some(Box::new(MemoryCache {
+        place: redis::place(&at, "db", defaults),
+        ttl: seconds.map_or(CACHE_TTL, Duration::from_secs),
+    }))
 }
 
 /// The Qdrant server that keeps it, where `backend` says so; `collection` is the key of the collection's name, and its default.

@@ -4,8 +4,8 @@
 //! signals emit at run time, so a rule that passes here can come true.
 
 use super::cursor::Cursor;
+use super::house::House;
 use super::nearest::suggest;
-use super::plugins::House;
 use crate::diagnostic::code;
 use crate::{Family, KnowledgeBase, LooperKind, Model, ModelId, SelectionSettings};
 use std::collections::{BTreeMap, BTreeSet};

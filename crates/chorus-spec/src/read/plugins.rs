@@ -6,24 +6,14 @@
 use super::contract::{knows_plugin, plugin_kind, plugin_kinds};
 use super::cursor::Cursor;
 use super::headers::header_name;
+use super::house::House;
 use super::nearest::suggest;
-use super::tool_selection::ToolsIntegration;
 use super::{answer_checks, cache, compression, image_gen, memory, rag, tool_selection};
 use crate::diagnostic::code;
 use crate::{
-    HeaderMutation, MemoryStore, Plugin, QdrantPlace, RequestParams, SystemPrompt, SystemPromptMode,
-    Template, ToolsMode, ToolsPlugin,
+    HeaderMutation, Plugin, RequestParams, SystemPrompt, SystemPromptMode, Template, ToolsMode, ToolsPlugin,
 };
 use std::collections::BTreeSet;
-
-/// What the file says for all routes that plugins of a route fall back on.
-#[derive(Debug)]
-pub(super) struct House {
-    pub(super) memory: MemoryStore,
-    pub(super) tools: ToolsIntegration,
-    /// The server of passages.
-    pub(super) vectors: Option<Box<QdrantPlace>>,
-}
 
 /// Reads the `plugins` of a decision, and adds those that the file has switched on for every route.
 pub(super) fn read(decision: &Cursor<'_>, name: &str, house: &House) -> Vec<Plugin> {
@@ -74,8 +64,7 @@ fn plugin(at: &Cursor<'_>, seen: &mut BTreeSet<String>, house: &House) -> Option
             let settings = memory::plugin(&at.needed("configuration")?, &house.memory);
             Some(Plugin::Memory(Box::new(settings)))
         }
-        "rag" => rag::read(&at.needed("configuration")?, house.vectors.as_deref())
-            .map(|it| Plugin::Rag(Box::new(it))),
+        "rag" => rag::read(&at.needed("configuration")?, house).map(|it| Plugin::Rag(Box::new(it))),
         "response_cache" => {
             let settings = configuration.as_ref().map(cache::plugin).unwrap_or_default();
             Some(Plugin::ResponseCache(Box::new(settings)))

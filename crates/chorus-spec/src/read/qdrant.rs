@@ -4,6 +4,7 @@
 
 use super::credential::secret;
 use super::cursor::Cursor;
+use super::host::host;
 use crate::QdrantPlace;
 use crate::diagnostic::code;
 use std::time::Duration;
@@ -29,7 +30,7 @@ pub(super) fn place(at: &Cursor<'_>, name: &str, default: &str) -> QdrantPlace {
     }
     let seconds = at.and_then(|it| it.integer_in("connect_timeout", 1, TIMEOUT_SECONDS.1));
     QdrantPlace {
-        host: at.and_then(host).unwrap_or_else(|| "localhost".to_owned()),
+        host: host(at, "`port`, `use_tls` and `api_key`"),
         port: port.unwrap_or(PORT),
         api_key: at.and_then(|it| secret(it, "api_key")),
         tls: at.and_then(|it| it.boolean("use_tls")).unwrap_or(false),
@@ -38,16 +39,6 @@ pub(super) fn place(at: &Cursor<'_>, name: &str, default: &str) -> QdrantPlace {
         ),
         collection: at.and_then(|it| collection(it, name)).unwrap_or_else(|| default.to_owned()),
     }
-}
-
-fn host(at: &Cursor<'_>) -> Option<String> {
-    let text = at.string("host").filter(|text| !text.is_empty())?;
-    if text.contains(['/', '@', ' ', ':', '?', '#']) {
-        let help = "write the host alone; `port`, `use_tls` and `api_key` are keys of their own".to_owned();
-        at.get("host")?.error_help(code::BAD_VALUE, "this is not a host", help);
-        return None;
-    }
-    Some(text)
 }
 
 /// The name of a collection.

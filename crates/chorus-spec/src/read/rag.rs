@@ -6,6 +6,7 @@ use super::credential::secret;
 use super::cursor::Cursor;
 use super::document::json;
 use super::headers::header_name;
+use super::house::House;
 use super::nearest::suggest;
 use super::qdrant;
 use crate::diagnostic::code;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 /// Passages unless the file says otherwise. Source: the contract's engine.
 const TOP_K: usize = 5;
+/// Most passages that the file may ask for.
 const TOP_K_MOST: i64 = 50;
 /// Least similarity unless the file says otherwise. Source: the contract's engine.
 const THRESHOLD: f64 = 0.7;
@@ -48,7 +50,7 @@ const BACKENDS: [(&str, Kind); 7] = [
 ];
 
 /// Reads it; `None` where its backend cannot be told or is not run, which has been reported.
-pub(super) fn read(at: &Cursor<'_>, server: Option<&QdrantPlace>) -> Option<RagSettings> {
+pub(super) fn read(at: &Cursor<'_>, house: &House) -> Option<RagSettings> {
     at.required("backend")?;
     let kind = at.word("backend", &BACKENDS)?;
     let top_k = at.integer_in("top_k", 0, TOP_K_MOST).filter(|n| *n > 0);
@@ -74,27 +76,32 @@ pub(super) fn read(at: &Cursor<'_>, server: Option<&QdrantPlace>) -> Option<RagS
     }
     let own = at.needed("backend_config")?;
     if let Kind::Qdrant = kind {
-        let Some(place) = server else {
-            let help =
-                "name it in `global.stores.vector_store`, with `enabled: true` and `backend_type: qdrant`";
-            at.get("backend")?.error_help(code::MISSING_KEY, "no Qdrant server is named", help.to_owned());
-            return None;
-        };
-        return collection(&own, place).map(|it| settings(RagBackend::Qdrant(Box::new(it))));
+        return collection(at, &own, house).map(|it| settings(RagBackend::Qdrant(Box::new(it))));
     }
     backend(&own, kind).map(settings)
 }
 
-/// A collection, on the server of the house.
-fn collection(at: &Cursor<'_>, place: &QdrantPlace) -> Option<QdrantSearch> {
+/// A collection, on a server that the file names for something else: that of passages, or with `reuse_cache_connection` that
+/// of memories, where there is one.
+fn collection(plugin: &Cursor<'_>, at: &Cursor<'_>, house: &House) -> Option<QdrantSearch> {
     known(at, &["collection", "content_field", "reuse_cache_connection"]);
-    if at.boolean("reuse_cache_connection") == Some(true) {
-        at.get("reuse_cache_connection")?.error_help(
-            code::NOT_SUPPORTED_YET,
-            "the cache has no connection to Qdrant",
-            "leave it out: the server of `global.stores.vector_store` is asked".to_owned(),
-        );
-    }
+    let reuses =
+        at.get("reuse_cache_connection").filter(|_| at.boolean("reuse_cache_connection") == Some(true));
+    let vectors = house.vectors.as_deref();
+    let place = if reuses.is_some() { house.memories.as_deref().or(vectors) } else { vectors };
+    let Some(place) = place else {
+        let help = match reuses {
+            Some(_) => {
+                "name it in `global.stores.memory` or `global.stores.vector_store`, with `enabled: true`"
+            }
+            None => {
+                "name it in `global.stores.vector_store`, with `enabled: true` and `backend_type: qdrant`"
+            }
+        };
+        let named = reuses.or_else(|| plugin.get("backend"))?;
+        named.error_help(code::MISSING_KEY, "no Qdrant server is named", help.to_owned());
+        return None;
+    };
     at.required("collection")?;
     let place = QdrantPlace { collection: qdrant::collection(at, "collection")?, ..place.clone() };
     let content_field = at.string("content_field").filter(|it| !it.is_empty());

@@ -12,11 +12,18 @@ const RETRIES_MOST: i64 = 100;
 
 /// The server under `redis`, where it says so; `database` is the key of the database's number.
 pub(super) fn server(at: &Cursor<'_>, database: &str, defaults: RedisServer) -> RedisServer {
-    let Some(at) = at.get("redis") else { return defaults };
+    match at.get("redis") {
+        Some(block) => place(&block, database, defaults),
+        None => defaults,
+    }
+}
+
+/// The server of that block.
+pub(super) fn place(at: &Cursor<'_>, database: &str, defaults: RedisServer) -> RedisServer {
     RedisServer {
-        address: address(&at).unwrap_or(defaults.address),
+        address: address(at).unwrap_or(defaults.address),
         database: at.integer_in(database, 0, DATABASES_MOST).unwrap_or(defaults.database),
-        password: secret(&at, "password"),
+        password: secret(at, "password"),
         tls: at.boolean("use_tls").unwrap_or(defaults.tls),
         tls_any_certificate: at.boolean("tls_skip_verify").unwrap_or(defaults.tls_any_certificate),
         retries: at

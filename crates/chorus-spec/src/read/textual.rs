@@ -20,7 +20,7 @@ const NGRAM_ARITY: i64 = 3;
 const NGRAM_ARITY_MOST: i64 = 10;
 /// Default greatest edit distance (contract §1.4).
 const FUZZY_DISTANCE: i64 = 2;
-/// Above this a `fuzzy_threshold` is a percentage, from files of another age, not a distance.
+/// Greatest edit distance: a greater `fuzzy_threshold` is a percentage, from files of another age.
 const FUZZY_DISTANCE_MOST: i64 = 20;
 /// Least confidence of a language when the rule names none (contract §1.4).
 const LANGUAGE_THRESHOLD: f64 = 0.3;

@@ -12,6 +12,7 @@ const PATH: &str = "config/tools_db.json";
 const THRESHOLD: f64 = 0.2;
 /// Tools that are added, unless the file says otherwise. Source: contract §1.9.
 const TOP_K: usize = 3;
+/// Most tools that the file may ask for.
 const COUNT_MOST: i64 = 4096;
 
 /// What `global.integrations.tools` says.

@@ -70,12 +70,20 @@ pub struct ModelScore {
 pub struct ComplexitySignal {
     /// Half-width of `medium` around a margin of zero.
     pub threshold: f64,
+    /// Least probability of the trained head that a text is easy for the label `easy`, in 0..=1; below it the label is
+    /// `medium` at least.
+    pub easy_certainty: f64,
     /// Hard examples.
     pub hard: Vec<String>,
     /// Easy examples.
     pub easy: Vec<String>,
     /// A rule that must hold for a label to be emitted.
     pub composer: Option<Condition>,
+}
+
+impl ComplexitySignal {
+    /// [`easy_certainty`](Self::easy_certainty) where a rule names none: likelier easy than hard.
+    pub const EASY_CERTAINTY: f64 = 0.5;
 }
 
 /// How example sentences become prototypes (`embedding_config.prototype_scoring`).

@@ -4,7 +4,7 @@ use super::elsewhere::{Elsewhere, Given};
 use super::{Documents, Loaded, Whose, stores};
 use crate::database::integer;
 use crate::recall_fault::RecallFault;
-use chorus_recall::vector::{Matrix, from_bytes};
+use chorus_vectors::{Exact, from_bytes};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
@@ -97,7 +97,7 @@ impl Documents {
         connection: &Connection,
         store: &str,
         encoder: &str,
-    ) -> Result<Arc<Matrix>, RecallFault> {
+    ) -> Result<Arc<Exact>, RecallFault> {
         let sql = "SELECT revision FROM vector_stores WHERE id = ?1";
         let revision: i64 = connection.query_row(sql, [store], |row| row.get(0))?;
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,15 +123,15 @@ fn forget_surplus(loaded: &mut BTreeMap<String, Loaded>) {
     }
 }
 
-fn read(connection: &Connection, store: &str, encoder: &str) -> Result<Matrix, RecallFault> {
+fn read(connection: &Connection, store: &str, encoder: &str) -> Result<Exact, RecallFault> {
     let sql = "SELECT key, vector FROM passages WHERE store = ?1 AND encoder = ?2 ORDER BY key";
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query(params![store, encoder])?;
-    let mut matrix: Option<Matrix> = None;
+    let mut matrix: Option<Exact> = None;
     while let Some(row) = rows.next()? {
         let (key, bytes): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
         let vector = from_bytes(&bytes);
-        matrix.get_or_insert_with(|| Matrix::of_width(vector.len())).push(key, &vector);
+        matrix.get_or_insert_with(|| Exact::of_width(vector.len())).push(key, &vector);
     }
     Ok(matrix.unwrap_or_default())
 }

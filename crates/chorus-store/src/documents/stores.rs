@@ -5,7 +5,7 @@ use super::{DocumentLimits, Documents, Whose, bounded, files};
 use crate::database::{count, integer, new_id};
 use crate::recall_fault::RecallFault;
 use chorus_recall::ChunkRule;
-use chorus_recall::vector::to_bytes;
+use chorus_vectors::to_bytes;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 const COLUMNS: &str = "id, owner, name, created_at, metadata,

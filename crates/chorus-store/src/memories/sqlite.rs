@@ -5,7 +5,7 @@
 use super::{KeepRule, Kept, Memory, MemoryStore, Statement};
 use crate::database::{Database, count, integer, new_id};
 use crate::recall_fault::RecallFault;
-use chorus_recall::vector::{dot, from_bytes, to_bytes};
+use chorus_vectors::{dot, from_bytes, to_bytes};
 use futures_util::future::BoxFuture;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 

@@ -1,6 +1,6 @@
 //! Outcomes in one SQLite file, beside the run records.
 
-use super::{Outcome, OutcomeFault, OutcomeStore, Told};
+use super::{Outcome, OutcomeFault, OutcomeMark, OutcomeStore, Told};
 use crate::RunId;
 use crate::database::{Database, integer};
 use futures_util::future::BoxFuture;
@@ -58,20 +58,34 @@ impl OutcomeStore for SqliteOutcomes {
     fn of(&self, run: &RunId) -> BoxFuture<'_, Result<Vec<Outcome>, OutcomeFault>> {
         let run = run.to_string();
         self.0.ask(move |connection| {
-            Ok(all(connection, "SELECT outcome FROM outcomes WHERE run = ?1 ORDER BY rowid", &run)?)
+            let sql = "SELECT outcome, rowid FROM outcomes WHERE run = ?1 ORDER BY rowid";
+            Ok(all(connection, sql, params![run])?.into_iter().map(|(outcome, _)| outcome).collect())
         })
     }
 
-    fn latest(&self, most: usize) -> BoxFuture<'_, Result<Vec<Outcome>, OutcomeFault>> {
+    fn latest(&self, most: usize) -> BoxFuture<'_, Result<(Vec<Outcome>, OutcomeMark), OutcomeFault>> {
         let most = integer(most as u64);
         self.0.ask(move |connection| {
-            Ok(all(connection, "SELECT outcome FROM outcomes ORDER BY rowid DESC LIMIT ?1", &most)?)
+            let sql = "SELECT outcome, rowid FROM outcomes ORDER BY rowid DESC LIMIT ?1";
+            Ok(OutcomeMark::default().on(all(connection, sql, params![most])?))
+        })
+    }
+
+    fn after(
+        &self,
+        mark: OutcomeMark,
+        most: usize,
+    ) -> BoxFuture<'_, Result<(Vec<Outcome>, OutcomeMark), OutcomeFault>> {
+        let most = integer(most as u64);
+        self.0.ask(move |connection| {
+            let sql = "SELECT outcome, rowid FROM outcomes WHERE rowid > ?1 ORDER BY rowid LIMIT ?2";
+            Ok(mark.on(all(connection, sql, params![mark.0, most])?))
         })
     }
 }
 
-fn all(connection: &Connection, sql: &str, by: &dyn ToSql) -> rusqlite::Result<Vec<Outcome>> {
-    connection.prepare_cached(sql)?.query_map([by], read)?.collect()
+fn all(connection: &Connection, sql: &str, by: &[&dyn ToSql]) -> rusqlite::Result<Vec<(Outcome, i64)>> {
+    connection.prepare_cached(sql)?.query_map(by, |row| Ok((read(row)?, row.get(1)?)))?.collect()
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Outcome> {

@@ -1,6 +1,6 @@
 //! Run records as rows of the database: writing many at once, reading, and the query behind a list.
 
-use super::{PostgresFault, PostgresLine, PostgresPlace, plain};
+use super::{PostgresFault, PostgresLine, PostgresPlace, name};
 use crate::database::integer;
 use crate::{Page, RunFilter, RunId, RunRecord};
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ const FORGET: &str = "WITH old AS (SELECT id FROM chorus_runs
     DELETE FROM chorus_outcomes USING old WHERE run = old.id";
 
 /// The rows of one database.
-pub(super) struct PostgresRuns(PostgresLine);
+pub struct PostgresRuns(PostgresLine);
 
 /// Records column by column.
 #[derive(Default)]
@@ -42,7 +42,11 @@ struct Columns<'r> {
 }
 
 impl PostgresRuns {
-    pub(super) fn new(place: &PostgresPlace) -> Result<Self, PostgresFault> {
+    /// Those at that place; nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`PostgresFault::Tls`].
+    pub fn new(place: &PostgresPlace) -> Result<Self, PostgresFault> {
         Ok(Self(PostgresLine::new(place)?))
     }
 
@@ -60,8 +64,8 @@ impl PostgresRuns {
         for record in records.iter() {
             columns.ids.push(record.id.as_str());
             columns.started.push(integer(record.started_at_ms));
-            columns.models.push(plain(&record.requested_model));
-            columns.decisions.push(record.decision.as_deref().map(plain));
+            columns.models.push(name(&record.requested_model));
+            columns.decisions.push(record.decision.as_deref().map(name));
             columns.statuses.push(record.status.as_str());
             columns.specs.push(&record.spec_digest);
         }
@@ -125,7 +129,7 @@ impl PostgresRuns {
         keep: u64,
         window: u64,
     ) -> Result<u64, PostgresFault> {
-        let (decision, keep, window) = (plain(decision), integer(keep), integer(window));
+        let (decision, keep, window) = (name(decision), integer(keep), integer(window));
         let client = self.0.client().await?;
         let values: [(&(dyn ToSql + Sync), Type); 3] =
             [(&decision, Type::TEXT), (&keep, Type::INT8), (&window, Type::INT8)];
@@ -153,7 +157,7 @@ fn read(row: &Row) -> Result<RunRecord, PostgresFault> {
 type Value = Box<dyn ToSql + Send + Sync>;
 
 fn list_query(filter: &RunFilter, page: &Page) -> (String, Vec<(Value, Type)>) {
-    let text = |text: &str| (Box::new(plain(text)) as Value, Type::TEXT);
+    let text = |text: &str| (Box::new(name(text)) as Value, Type::TEXT);
     let number = |number: i64| (Box::new(number) as Value, Type::INT8);
     let conditions = [
         ("decision =", filter.decision.as_deref().map(text)),

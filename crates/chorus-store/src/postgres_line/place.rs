@@ -1,5 +1,6 @@
 //! Where a database is, and why it does not answer.
 
+use rustls::CertificateError;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -94,13 +95,40 @@ impl From<tokio_postgres::Error> for PostgresFault {
         let Some(source) = std::error::Error::source(&error) else { return Self::Unreachable };
         match source.downcast_ref::<io::Error>() {
             Some(io) => match io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-                Some(why) => Self::Tls(why.to_string()),
+                Some(why) => Self::Tls(unprotected(why)),
+                // The host as it is written cannot be the name of a certificate.
+                None if io.kind() == io::ErrorKind::InvalidInput => Self::Tls(OTHER_HOST.to_owned()),
                 None => Self::Unreachable,
             },
             // What the client itself says: no password where one is asked for, a server without TLS.
             None => Self::Refused(source.to_string()),
         }
     }
+}
+
+const OTHER_HOST: &str =
+    "its certificate is for other hosts: `host` is none of its subject alternative names";
+
+/// Why nothing was agreed on, in words that name no host and say what to change.
+fn unprotected(why: &rustls::Error) -> String {
+    let rustls::Error::InvalidCertificate(bad) = why else { return why.to_string() };
+    let told = match bad {
+        // The second where one of that name is trusted, and it is another: as after a change of authorities.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "its certificate is by no authority that is trusted here: `ca_file` names the authorities"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => OTHER_HOST,
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "its certificate has expired",
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "its certificate is not valid yet"
+        }
+        // Self-signed, as `openssl req -x509` makes them. Source: the name of the variant in rustls-webpki.
+        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            "its certificate is an authority's own (CA:TRUE): an authority must sign one for the server"
+        }
+        other => return other.to_string(),
+    };
+    told.to_owned()
 }
 
 impl From<serde_json::Error> for PostgresFault {

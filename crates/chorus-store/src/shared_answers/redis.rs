@@ -7,7 +7,7 @@ use super::scripts::Scripts;
 use super::{AnswersFault, KeyLook, KeyWish, SharedAnswer, SharedAnswers, SharedPut, SharedRow, SharedRows};
 use crate::redis_line::{self, RedisLine, RedisPlace, RedisPlaceFault, Rest};
 use chorus_cache::{Bounds, Filter, Listed, NewAnswer, Tally};
-use chorus_recall::vector::{from_bytes, to_bytes};
+use chorus_vectors::{from_bytes, to_bytes};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use redis::{FromRedisValue, RedisError, ScriptInvocation, Value};

@@ -19,7 +19,7 @@ pub struct BreakerSettings {
     pub open_for: Duration,
 }
 
-/// A breaker stays open at most so many times its first time.
+/// Longest time that a breaker stays open, in multiples of its first one.
 pub const LONGEST_FACTOR: u32 = 10;
 
 impl Default for BreakerSettings {

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 /// The first pause is at most so long; each further one at most twice as long as the one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// No pause of our own is longer.
+/// Longest pause of our own.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// A backend that asks for a longer wait (`Retry-After`) is not waited for.
+/// Longest wait that a backend may ask for (`Retry-After`): where it asks for more, it is not waited for.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// How long to wait before calling the same backend again.

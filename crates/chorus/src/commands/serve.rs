@@ -4,6 +4,7 @@ use super::bundle::{BundleShelf, is_bundle};
 use super::candidates::{self, Opener};
 use super::replay;
 use crate::cli::Serve;
+use crate::huge_pages;
 use crate::policy_file::is_policy;
 use crate::printer::Printer;
 use crate::setup;
@@ -26,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Serves until SIGINT or SIGTERM; a second one ends at once. `envoy` is the port of the gRPC service, where there is one.
 pub(crate) async fn run(flags: Serve, envoy: Option<u16>) -> anyhow::Result<ExitCode> {
+    huge_pages::forgo();
     let origin = origin(&flags)?;
     let Start { spec, offer } = start(&flags, &origin).await?;
     let (data, management) = addresses(&flags, &spec);
@@ -53,8 +55,8 @@ pub(crate) async fn run(flags: Serve, envoy: Option<u16>) -> anyhow::Result<Exit
     let _watching = watching(&flags, &configuration);
     let limits =
         DoorLimits { keepalive: Duration::from_secs(flags.keepalive.max(1)), ..DoorLimits::default() };
-    let keep = engine.serving().spec.global.response_api;
-    let responses = setup::responses(flags.source.runs_file.clone(), &keep)?;
+    let keep = engine.serving().spec.global.response_api.clone();
+    let responses = stores::responses(&keep, flags.source.runs_file.clone())?;
     let door = Door::new(engine.clone(), limits).managing(Arc::clone(&configuration)).keeping(responses);
     let door = keyed(door, &kept, &flags).await?.traced(traces);
     door.set_ready(true);

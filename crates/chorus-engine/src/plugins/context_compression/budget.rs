@@ -10,7 +10,7 @@ use chorus_wire::ChatRequest;
 const USUAL_WINDOW: u64 = 32_768;
 /// Tokens kept free for an answer that names no length.
 const USUAL_OUTPUT: u64 = 4096;
-/// Share of a window that the free part takes at most.
+/// Most of a window that the free part takes: one of so many parts.
 const MOST_OUTPUT_SHARE: u64 = 4;
 /// Percent of the room for a prompt from which it is shortened, and to which.
 const TRIGGER_PERCENT: u64 = 80;

@@ -12,8 +12,9 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most statements that are looked at, and most that a remark quotes.
+/// Most statements that are looked at.
 const MOST_STATEMENTS: usize = 256;
+/// Most statements that a remark quotes.
 const MOST_QUOTED: usize = 5;
 /// Most characters of a quoted statement.
 const MOST_QUOTED_CHARS: usize = 200;
@@ -21,7 +22,7 @@ const MOST_QUOTED_CHARS: usize = 200;
 const MOST_MATERIAL_BYTES: usize = 2 << 20;
 /// Most sentences that are compared by meaning, those of the answer included.
 const MOST_COMPARED: usize = 500;
-/// How long it may take.
+/// How long the check may take.
 const CHECK_TIME: Duration = Duration::from_secs(5);
 /// Words with content that a statement has at least; less states nothing that can be held against a text.
 const LEAST_WORDS: usize = 2;

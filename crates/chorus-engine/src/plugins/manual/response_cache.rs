@@ -58,7 +58,13 @@ that sends a request id in `metadata` finds nothing.
   encoder pass.
 - **`exact_then_semantic`**: the same; the word of the contract for it.
 
-By meaning, the vectors of the two messages must be alike by `similarity_threshold`, and **no guard** may tell them apart.
+By meaning, the vectors of the two messages must be alike by `similarity_threshold`, the more the more words they share, and
+**no guard** may tell them apart.
+
+Two messages that share most of their words are alike for that reason alone: "how do I see the rewards of my card", "how do
+I redeem the rewards of my card". So the threshold is that of messages that share no word; it grows with the part of all
+their words that both have, by 0.25 where they share all, and to no more than 0.94. A threshold above 0.94 stays as it is.
+
 An encoder puts "turn on" beside "turn off", and 10 mg beside 100 mg, nearer than many a paraphrase; no threshold helps.
 The guards look at words: another language; one says *not*; opposite words, or a word of time or size that only one has;
 another number, unit or day; another name, quotation or piece of code; *when* against *where*; *to* and *from* the other way

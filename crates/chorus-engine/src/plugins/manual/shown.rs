@@ -31,7 +31,7 @@ What a route leaves out is filled from `global.stores.memory`, which also has `d
 (0: nothing is forgotten by age).
 
 `backend` says where memories lie: `embedded` (default), a file of this process; or `qdrant`, a server that replicas share.
-`milvus`, `valkey` and `redis_cache` are known, not supported.
+`milvus` and `valkey` are known, not supported.
 
 | key under `global.stores.memory.qdrant` | meaning | default |
 |---|---|---|
@@ -44,6 +44,21 @@ Every question to the server names the user, and what comes back is looked at ag
 the server says. Without `hybrid_search` the memories nearest to the question are asked for, eight times as many as may be shown
 and at least 64; with it, all of the user's are read (10,000 at most). Two replicas that are told the same at once may both keep
 it. Tested against Qdrant's own client in its local mode (`acceptance/qdrant.sh`); it has not met a real server.
+
+`redis_cache` keeps what was found lately in a Redis (or Valkey) server, which replicas share, in front of Qdrant:
+
+| key under `global.stores.memory.redis_cache` | meaning | default |
+|---|---|---|
+| `enabled` | whether there is one | false |
+| `address`, `db` | the server | `localhost:6379`, 0 |
+| `password`, `use_tls`, `tls_skip_verify` | by reference (`${NAME}`); the last two are an extension | none, false, false |
+| `ttl_seconds` | how long what was found is found there | 300 |
+| `key_prefix` | what names of keys begin with | `vllm-sr:memory:` |
+
+The same question of the same user is answered from there until a memory of that user is kept or forgotten at any replica.
+Names hold digests of users, and what comes back is looked at again as above. At most 16 questions of a user
+(`max_found_questions`) and 256 KiB of each (`max_found_memory_bytes`) are kept. While it is away Qdrant is asked, and memories
+are kept but not forgotten: that request is refused (`recall_store_failed`), for what was forgotten could be found again.
 
 Thresholds are on the scale of configuration files ([encoders](../encoders.md)).",
     about: "\
@@ -106,7 +121,7 @@ plugins:
 | `backend` | `backend_config` |
 |---|---|
 | `vectorstore` | `vector_store_id` (id or name), `file_ids[]`: a store of this process, or of the Qdrant server that keeps its passages ([files and vector stores](../doors/files.md)) |
-| `qdrant` | `collection`, `content_field` (`content`): a collection that somebody else fills with vectors of the same encoder, on the server of `global.stores.vector_store.qdrant`; everybody who may use the route is shown what is in it |
+| `qdrant` | `collection`, `content_field` (`content`): a collection that somebody else fills with vectors of the same encoder, on the server of `global.stores.vector_store.qdrant`, or with `reuse_cache_connection` on that of `global.stores.memory.qdrant` where there is one; everybody who may use the route is shown what is in it |
 | `openai` | `vector_store_id`, `base_url` (`https://api.openai.com/v1`), `api_key`, `max_num_results`, `file_ids[]`, `filter`, `timeout_seconds` |
 | `external_api` | `endpoint`, `request_format` (`pinecone`, `weaviate`, `elasticsearch`, `custom`), `request_template`, `api_key`, `auth_header`, `headers`, `timeout_seconds` |
 | `mcp` | `endpoint` (or an address as `server_name`), `tool_name`, `tool_arguments`, `timeout_seconds`: streamable HTTP; programs are not started |
@@ -196,7 +211,9 @@ left out, originals kept and asked for; no text.",
 A prompt that stays longer than its target is sent as far as it could be shortened, with the warning
 `context_compression_incomplete`, or refused with `context_length_exceeded` (`fail_closed`). Without an encoder passages are
 ranked by words (`scoring: bm25_only` in the trace). Candidates whose window is too small for the whole request are removed
-before anything is shortened, as on every route: constraints come first, and which parts may be shortened is known only when
-a model has been chosen. So the plugin never makes a model eligible, and a request that fits nobody is refused.",
+before anything is shortened, as on every route, as long as one is left that takes it whole. Where it is too long for all of
+them, those of the largest window (of several models that work together: all) stay, the request is shortened for them, and then
+their windows are judged: what still does not fit is refused with `context_length_exceeded`. A client that asks for `bypass`
+is refused then.",
     source: "contract §1.10; BM25 after Robertson and Zaragoza (2009).",
 };

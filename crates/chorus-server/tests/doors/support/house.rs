@@ -54,19 +54,17 @@ impl Setup {
         let checked = chorus_spec::read(&self.file);
         let spec = checked.spec.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
         let base_url = up.base_url();
+        let env = Env::of(move |name| match name {
+            "UP" => Some(base_url.clone()),
+            "UP_KEY" => Some(KEY.to_owned()),
+            "BOOM" => panic!("this variable must not be looked at"),
+            _ => None,
+        });
         let options = Options {
-            env: Env::of(move |name| match name {
-                "UP" => Some(base_url.clone()),
-                "UP_KEY" => Some(KEY.to_owned()),
-                "BOOM" => panic!("this variable must not be looked at"),
-                _ => None,
-            }),
             encoder: self.encoder,
-            local: None,
             records: Some(Arc::new(records.clone())),
             limits: self.limits,
-            recall: None,
-            folders: Default::default(),
+            ..Options::bare(env)
         };
         let outcomes = Arc::new(SqliteOutcomes::in_memory().unwrap());
         let engine = Engine::of(spec, options, self.artifact).unwrap().taking(outcomes).await;

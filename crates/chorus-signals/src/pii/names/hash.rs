@@ -1,14 +1,12 @@
-//! The hash by which words and features are found again: the same on every machine.
+//! The hash by which words and features are found again, whatever their case.
 
-/// Where FNV-1a begins.
-const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+use chorus_infer::fnv;
 
-/// FNV-1a, 64 bits, of the lower-case form. Source: Fowler, Noll and Vo, draft-eastlake-fnv.
+/// The hash of the lower-case form.
 pub(super) fn hash(text: &str) -> u64 {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     if text.is_ascii() {
-        text.bytes().fold(BASIS, |hash, byte| step(hash, byte.to_ascii_lowercase()))
+        fnv::of(text.bytes().map(|byte| byte.to_ascii_lowercase()))
     } else {
-        text.to_lowercase().bytes().fold(BASIS, step)
+        fnv::of(text.to_lowercase().bytes())
     }
 }

@@ -19,28 +19,78 @@ pub(super) fn yaml(root: &Node) -> String {
     out
 }
 
+/// A value in block style, without the end of its last line: to stand behind a dash, or below a key.
+pub(super) fn block(node: &Node) -> String {
+    let mut out = yaml(node);
+    out.truncate(out.trim_end_matches('\n').len());
+    out
+}
+
+/// A key with its value in block style, without the end of its last line.
+pub(super) fn entry(key: &str, value: &Node) -> String {
+    let mut out = String::new();
+    one(key, value, 0, &mut out);
+    out.truncate(out.trim_end_matches('\n').len());
+    out
+}
+
+/// Whether a value takes lines of its own below its key.
+pub(super) fn is_deep(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Map(entries) => !entries.is_empty(),
+        Kind::Seq(items) => !items.is_empty(),
+        Kind::Scalar { .. } => false,
+    }
+}
+
+/// A value on one line, in braces and brackets.
+pub(super) fn flow(node: &Node) -> String {
+    let mut out = String::new();
+    match &node.kind {
+        Kind::Map(entries) => {
+            let pair = |it: &Entry| {
+                let mut pair = String::new();
+                quoted(&it.key, &mut pair);
+                format!("{pair}: {}", flow(&it.value))
+            };
+            out = format!("{{{}}}", entries.iter().map(pair).collect::<Vec<_>>().join(", "));
+        }
+        Kind::Seq(items) => out = format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        Kind::Scalar { .. } if node.is_null() => out.push_str("null"),
+        Kind::Scalar { text, plain: true } if !text.contains(['\n', ',', '[', ']', '{', '}', ':', '#']) => {
+            out.push_str(text);
+        }
+        Kind::Scalar { text, .. } => quoted(text, &mut out),
+    }
+    out
+}
+
 fn map(entries: &[Entry], depth: usize, out: &mut String) {
     for (at, entry) in entries.iter().enumerate() {
         if at > 0 {
             indent(depth, out);
         }
-        quoted(&entry.key, out);
-        out.push(':');
-        match &entry.value.kind {
-            Kind::Map(inner) if !inner.is_empty() => {
-                out.push('\n');
-                indent(depth + 1, out);
-                map(inner, depth + 1, out);
-            }
-            Kind::Seq(inner) if !inner.is_empty() => {
-                out.push('\n');
-                indent(depth + 1, out);
-                seq(inner, depth + 1, out);
-            }
-            _ => {
-                out.push(' ');
-                inline(&entry.value, depth + 1, out);
-            }
+        one(&entry.key, &entry.value, depth, out);
+    }
+}
+
+fn one(key: &str, value: &Node, depth: usize, out: &mut String) {
+    quoted(key, out);
+    out.push(':');
+    match &value.kind {
+        Kind::Map(inner) if !inner.is_empty() => {
+            out.push('\n');
+            indent(depth + 1, out);
+            map(inner, depth + 1, out);
+        }
+        Kind::Seq(inner) if !inner.is_empty() => {
+            out.push('\n');
+            indent(depth + 1, out);
+            seq(inner, depth + 1, out);
+        }
+        _ => {
+            out.push(' ');
+            inline(value, depth + 1, out);
         }
     }
 }
@@ -67,7 +117,7 @@ fn inline(node: &Node, depth: usize, out: &mut String) {
         Kind::Seq(_) => out.push_str("[]"),
         Kind::Scalar { .. } if node.is_null() => out.push_str("null"),
         Kind::Scalar { text, plain: true } if !text.contains('\n') => out.push_str(text),
-        Kind::Scalar { text, .. } if is_block(text) => return block(text, depth, out),
+        Kind::Scalar { text, .. } if is_block(text) => return literal(text, depth, out),
         Kind::Scalar { text, .. } => quoted(text, out),
     }
     out.push('\n');
@@ -84,7 +134,7 @@ fn is_block(text: &str) -> bool {
         })
 }
 
-fn block(text: &str, depth: usize, out: &mut String) {
+fn literal(text: &str, depth: usize, out: &mut String) {
     let body = text.strip_suffix('\n').unwrap_or(text);
     out.push_str(if body.len() == text.len() { "|-\n" } else { "|\n" });
     for line in body.split('\n') {
@@ -100,13 +150,17 @@ fn indent(depth: usize, out: &mut String) {
     out.extend(std::iter::repeat_n("  ", depth));
 }
 
+/// Whether text can be nothing but text, also where it stands bare.
+pub(super) fn is_word(text: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(word)
+        && !RESERVED.contains(&text.to_ascii_lowercase().as_str())
+}
+
 /// Text that can be nothing but text stands bare; all other text in double quotes.
 fn quoted(text: &str, out: &mut String) {
-    let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
-    let bare = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && text.chars().all(word)
-        && !RESERVED.contains(&text.to_ascii_lowercase().as_str());
-    if bare {
+    if is_word(text) {
         return out.push_str(text);
     }
     out.push('"');
