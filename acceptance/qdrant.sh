@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Two replicas whose memories and passages are in Qdrant, as its own client speaks it in its local mode, with found memories in a
+# Two replicas whose memories, passages and cached answers are in Qdrant, as its own client speaks it in its local mode, with found memories in a
 # real Redis server where there is one; and what they do once Qdrant is gone. Everything stays on 127.0.0.1 and is stopped at the end.
 #
 #   CHORUS     the binary; it pulls the encoder that memories need

@@ -1,4 +1,4 @@
-"""Asks two replicas whose memories and passages are in Qdrant: test_qdrant.py there|gone A B KEY_1 KEY_2."""
+"""Asks two replicas whose memories, passages and cached answers are in Qdrant: test_qdrant.py there|gone A B KEY_1 KEY_2."""
 
 import json
 import os
@@ -132,6 +132,31 @@ def handbook(replica, manage, qdrant, t1):
     print("a collection that somebody else filled is looked up")
 
 
+CAPITAL = "What is the capital of France?"
+
+
+def kind(replica, key, text):
+    """Whose answer it was: none's, that to the very same request, or that to one of the same meaning."""
+    return say(replica, key, text).get("x-vsr-cache-kind")
+
+
+def caches(a, b, manage, t1, t2):
+    assert kind(a, t1, CAPITAL) is None
+    until("stored at one replica, given by the other", lambda: kind(b, t1, CAPITAL) == "exact")
+    # Its message follows the answer; who asks before finds nothing, and stores an answer of its own.
+    time.sleep(0.5)
+    told = kind(b, t1, "Tell me the capital of France")
+    assert told == "semantic", told
+    assert kind(b, t1, "What is the capital of Peru?") is None
+    assert kind(b, t2, CAPITAL) is None, "another tenant's"
+    stats = f"{manage}/api/v1/response-cache/stats"
+    until("all are there", lambda: http(stats)[1].get("entries") == 3)
+    status, body, _ = http(f"{manage}/api/v1/response-cache/flush", {"confirm": "flush response cache"})
+    assert status == 200, body
+    assert kind(a, t1, CAPITAL) is None, "flushed at one replica, gone at the other"
+    print("cached answers in Qdrant: stored at one replica, given at the other, by meaning too; flushed for both; two tenants stay apart")
+
+
 DOG = "What is my dog called?"
 
 
@@ -166,5 +191,6 @@ if what == "there":
     looks_up(a, t1, t2)
     handbook(b, os.environ["CHORUS_MANAGE"], os.environ["QDRANT"], t1)
     finds_again(a, b, t1)
+    caches(a, b, os.environ["CHORUS_MANAGE"], t1, t2)
 else:
     gone(a, b, t1)

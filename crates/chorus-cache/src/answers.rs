@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Neighbours that are held against the guards, nearest first.
-pub(crate) const CANDIDATES: usize = 8;
+pub const CANDIDATES: usize = 8;
 
 /// What an answer takes beside its own bytes, about.
 pub(crate) const OVERHEAD_BYTES: usize = 512;

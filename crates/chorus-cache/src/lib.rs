@@ -11,7 +11,8 @@ mod key;
 pub mod mirror;
 
 pub use answers::{
-    Answers, Bounds, Filter, Found, Labels, Listed, Looked, NewAnswer, Question, Refused, Tally, Worded,
+    Answers, Bounds, CANDIDATES, Filter, Found, Labels, Listed, Looked, NewAnswer, Question, Refused, Tally,
+    Worded,
 };
 pub use guard::{Difference, ENOUGH, Least, Reading, WORDING, difference, least_alike, shared};
 pub use key::{Alike, Keys, Whose, keys};

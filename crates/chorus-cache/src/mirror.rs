@@ -111,14 +111,7 @@ impl Mirror {
         let near = it.vectors.alike(&asked.vector, least.of_any()).into_iter();
         let mut near: Vec<(&Row, f64)> = near.filter_map(|(at, how)| Some((it.rows.get(at)?, how))).collect();
         near.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let reading = Reading::of(&asked.text, asked.language);
-        let candidate = |(row, similarity): (&Row, f64)| Candidate {
-            exact: row.exact.clone(),
-            id: row.id.clone(),
-            similarity,
-            differs: objection(&reading, &Reading::of(&row.text, row.language), similarity, &least),
-        };
-        near.into_iter().take(CANDIDATES).map(candidate).collect()
+        held(asked, near, least)
     }
 
     /// Forgets a row that the store has no longer.
@@ -134,6 +127,24 @@ impl Mirror {
             self.bytes -= it.bytes;
         }
     }
+}
+
+/// Neighbours of a message, nearest first with their cosines: those that are near enough, a few at most, each with what a guard
+/// has against it.
+pub fn held<'a>(
+    asked: &Worded,
+    near: impl IntoIterator<Item = (&'a Row, f64)>,
+    least: Least,
+) -> Vec<Candidate> {
+    let reading = Reading::of(&asked.text, asked.language);
+    let candidate = |(row, similarity): (&Row, f64)| Candidate {
+        exact: row.exact.clone(),
+        id: row.id.clone(),
+        similarity,
+        differs: objection(&reading, &Reading::of(&row.text, row.language), similarity, &least),
+    };
+    let near = near.into_iter().filter(|(_, similarity)| *similarity >= least.of_any());
+    near.take(CANDIDATES).map(candidate).collect()
 }
 
 impl Partition {

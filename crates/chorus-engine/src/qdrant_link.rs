@@ -5,11 +5,12 @@
 use crate::env::Env;
 use chorus_spec::QdrantPlace;
 use chorus_store::{QdrantAsk, QdrantFault, QdrantLink};
-use chorus_upstream::{Secret, Target, Timeouts, Upstream, UpstreamFault};
+use chorus_upstream::{ClientOptions, Secret, Target, Timeouts, Upstream, UpstreamFault};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use std::fmt;
+use std::sync::Arc;
 
 /// Why a server cannot be asked at all.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,19 @@ pub enum QdrantPlaceFault {
     /// The key is not there.
     #[error("the key of the Qdrant server: {0}")]
     Key(String),
+    /// Nothing can be encrypted here.
+    #[error("the client of the Qdrant server: {0}")]
+    Client(String),
+}
+
+/// The way to one server, over connections of its own; nothing is sent yet.
+///
+/// # Errors
+/// [`QdrantPlaceFault`].
+pub fn link(place: &QdrantPlace, env: &Env) -> Result<Arc<dyn QdrantLink>, QdrantPlaceFault> {
+    let upstream = Upstream::new(&ClientOptions::default());
+    let upstream = upstream.map_err(|fault| QdrantPlaceFault::Client(fault.to_string()))?;
+    Ok(Arc::new(Link::to(place, env, upstream)?))
 }
 
 /// The way to one server.

@@ -267,7 +267,7 @@ impl Workshop {
         let backends = Backends::new(&spec, self.upstream.clone(), options.local, options.env.clone());
         let workflow_states = self.workflow_states.of(&spec.global.flow_state, &options.env)?;
         let quotas = Quotas::of(&spec.global, self.counters.clone(), &options.env)?;
-        let answer_cache = self.caches.of(&spec.global.response_cache, &options.env)?;
+        let answer_cache = self.caches.of(&spec.global.response_cache, &options.env, &self.upstream)?;
         let shelf = if self.apart {
             self.shelf.clone()
         } else {

@@ -2,7 +2,7 @@
 //!
 //! Plain data of the file; it knows no entry and no key. Source: contract §1.9, §1.10.
 
-use crate::RedisServer;
+use crate::{QdrantPlace, RedisServer};
 use std::time::Duration;
 
 /// What one route does with answers that were given before.
@@ -184,6 +184,8 @@ pub enum CacheBackend {
     Memory,
     /// In a server that replicas share.
     Server(Box<CacheServer>),
+    /// In collections of a Qdrant server, which replicas share.
+    Qdrant(Box<QdrantPlace>),
 }
 
 impl CacheBackend {
@@ -193,6 +195,7 @@ impl CacheBackend {
         match self {
             Self::Memory => "memory",
             Self::Server(server) => server.speaks.as_str(),
+            Self::Qdrant(_) => "qdrant",
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Plain data of the file; it knows no store. Source: contract §1.9; `api_keys`, `ca_file` and `max_spool_bytes` are ours.
 
-use crate::{RedisServer, Secret};
+use crate::{QdrantPlace, RedisServer, Secret};
 use std::time::Duration;
 
 /// Where they are kept. Read when a process starts.
@@ -10,7 +10,7 @@ use std::time::Duration;
 pub struct KeptWhere {
     /// Run records and outcomes; `None` is a file of this machine.
     pub records: Option<RecordsServer>,
-    /// How long a database keeps runs; `None` is for good.
+    /// How long a database or a Qdrant server keeps runs; `None` is for good.
     pub records_for: Option<Duration>,
     /// Most bytes of records that wait on this machine while the server is away, where the file says so
     /// (`max_spool_bytes`, which the store defines).
@@ -26,15 +26,18 @@ pub enum RecordsServer {
     Postgres(PostgresServer),
     /// A Redis or Valkey server.
     Redis(Box<RedisRecords>),
+    /// A Qdrant server, which keeps run records; outcomes stay in a file of this machine.
+    Qdrant(Box<QdrantRecords>),
 }
 
 impl RecordsServer {
-    /// Its password, by reference.
+    /// Its password or key, by reference.
     #[must_use]
     pub fn password(&self) -> Option<&Secret> {
         match self {
             Self::Postgres(server) => server.password.as_ref(),
             Self::Redis(records) => records.place.password.as_ref(),
+            Self::Qdrant(records) => records.place.api_key.as_ref(),
         }
     }
 }
@@ -46,6 +49,15 @@ pub struct RedisRecords {
     pub place: RedisServer,
     /// How long runs are kept; default 30 days.
     pub keep_for: Duration,
+    /// Most runs; the oldest make room (`max_records`, default 10,000).
+    pub most: usize,
+}
+
+/// Run records in a Qdrant server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QdrantRecords {
+    /// The server; its collection is `router_replay` by default.
+    pub place: QdrantPlace,
     /// Most runs; the oldest make room (`max_records`, default 10,000).
     pub most: usize,
 }

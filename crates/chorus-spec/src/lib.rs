@@ -55,7 +55,7 @@ pub use compression::{
     CompressionControls, CompressionMode, CompressionScoring, CompressionSettings, CompressionTarget,
     CompressionTargets, RecoverySettings,
 };
-pub use databases::{KeptWhere, PostgresMode, PostgresServer, RecordsServer, RedisRecords};
+pub use databases::{KeptWhere, PostgresMode, PostgresServer, QdrantRecords, RecordsServer, RedisRecords};
 pub use decision::{AdaptationMode, Adaptations, CandidateIteration, IterationSource, Retention};
 pub use decision::{Decision, HeaderMutation, ModelRef, Plugin, RequestParams, Strategy};
 pub use decision::{SystemPrompt, SystemPromptMode, ToolsMode, ToolsPlugin};

@@ -1,4 +1,4 @@
-//! A Qdrant server that keeps memories, or passages of files.
+//! A Qdrant server that keeps memories, passages of files, or run records.
 //!
 //! Plain data of the file; it knows no store. Source: contract Appendix A, `MemoryQdrantConfig`, `QdrantVectorStoreConfig`. Unlike
 //! there it is asked over HTTP, so the default port is that of its REST API.
@@ -19,6 +19,6 @@ pub struct QdrantPlace {
     pub tls: bool,
     /// How long one question may take; default 5 seconds.
     pub timeout: Duration,
-    /// The collection of memories, or what names of collections of vector stores begin with.
+    /// The collection, of memories or of run records, or what names of collections of vector stores begin with.
     pub collection: String,
 }

@@ -303,6 +303,7 @@ impl Global {
     fn plugin_store_secrets(&self) -> impl Iterator<Item = &Secret> {
         let cache = match &self.response_cache.backend {
             CacheBackend::Server(server) => server.place.password.as_ref(),
+            CacheBackend::Qdrant(place) => place.api_key.as_ref(),
             CacheBackend::Memory => None,
         };
         let qdrant = [&self.memory.server, &self.vector_store.server];

@@ -54,9 +54,9 @@ pub use responses::{
     KeptResponse, MemoryResponses, RedisResponses, ResponseFault, ResponseLimits, ResponseStore,
     SqliteResponses,
 };
-pub use shared_answers::{AnswersFault, RedisAnswers, SharedAnswers};
+pub use shared_answers::{AnswersFault, QdrantAnswers, RedisAnswers, SharedAnswers};
 pub use shared_limits::{Admission, LimitCounter, LimitsFault, RedisLimits, Window};
-pub use shared_runs::{MAX_SPOOL_BYTES, RedisRuns, RunsPlace, SharedRunStore};
+pub use shared_runs::{MAX_SPOOL_BYTES, QdrantRuns, RedisRuns, RunsPlace, SharedRunStore};
 pub use shared_sessions::{RedisSessions, SessionsFault};
 pub use sqlite::SqliteRunStore;
 pub use store::{Page, Receipt, RunFilter, RunStore, StoreFault};

@@ -68,6 +68,11 @@ pub(crate) fn is(field: &str, value: impl Into<Value>) -> Value {
     json!({"key": field, "match": {"value": value.into()}})
 }
 
+/// A condition that a field has a number below that one.
+pub(crate) fn below(field: &str, number: u64) -> Value {
+    json!({"key": field, "range": {"lt": number}})
+}
+
 /// A condition that a field has one of these values.
 pub(crate) fn is_one_of<'a>(field: &str, values: impl Iterator<Item = &'a str>) -> Value {
     json!({"key": field, "match": {"any": values.collect::<Vec<_>>()}})
@@ -152,11 +157,31 @@ impl Collection {
         most: usize,
         with_vector: bool,
     ) -> Result<Vec<Point>, QdrantFault> {
+        self.pages(filter, most, json!(true), with_vector).await
+    }
+
+    /// The same without vectors, and without one field of their payloads.
+    pub(crate) async fn without(
+        &self,
+        field: &str,
+        filter: Value,
+        most: usize,
+    ) -> Result<Vec<Point>, QdrantFault> {
+        self.pages(filter, most, json!({"exclude": [field]}), false).await
+    }
+
+    async fn pages(
+        &self,
+        filter: Value,
+        most: usize,
+        with_payload: Value,
+        with_vector: bool,
+    ) -> Result<Vec<Point>, QdrantFault> {
         let (mut all, mut offset) = (Vec::new(), Value::Null);
         while all.len() < most {
             let body = json!({
                 "filter": filter, "limit": PAGE.min(most - all.len()), "offset": offset,
-                "with_payload": true, "with_vector": with_vector,
+                "with_payload": with_payload, "with_vector": with_vector,
             });
             let page = self.read("/points/scroll", body).await?;
             all.extend(points(page.pointer("/points"))?);
@@ -175,9 +200,30 @@ impl Collection {
         field: &str,
         most: usize,
     ) -> Result<Vec<Point>, QdrantFault> {
+        self.ordered(filter, (field, "desc"), most, true).await
+    }
+
+    /// The points that meet the condition, those with the smallest number in a field first, at most so many, without their
+    /// payloads.
+    pub(crate) async fn earliest(
+        &self,
+        filter: Value,
+        field: &str,
+        most: usize,
+    ) -> Result<Vec<Point>, QdrantFault> {
+        self.ordered(filter, (field, "asc"), most, false).await
+    }
+
+    async fn ordered(
+        &self,
+        filter: Value,
+        (field, direction): (&str, &str),
+        most: usize,
+        with_payload: bool,
+    ) -> Result<Vec<Point>, QdrantFault> {
         let body = json!({
-            "filter": filter, "limit": most, "with_payload": true, "with_vector": false,
-            "order_by": {"key": field, "direction": "desc"},
+            "filter": filter, "limit": most, "with_payload": with_payload, "with_vector": false,
+            "order_by": {"key": field, "direction": direction},
         });
         points(self.read("/points/scroll", body).await?.pointer("/points"))
     }
@@ -293,7 +339,7 @@ fn points(found: Option<&Value>) -> Result<Vec<Point>, QdrantFault> {
         let vector = it.get("vector").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         Some(Point {
             id: it.get("id").map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned))?,
-            payload: it.get("payload")?.as_object()?.clone(),
+            payload: it.get("payload").and_then(Value::as_object).cloned().unwrap_or_default(),
             #[expect(clippy::cast_possible_truncation, reason = "they were written as such")]
             vector: vector.iter().map(|x| x.as_f64().unwrap_or_default() as f32).collect(),
             cosine: it.get("score").and_then(Value::as_f64).unwrap_or_default(),

@@ -5,13 +5,16 @@
 //! was stored under an earlier epoch is never given, whichever replica began the new one; and no fault repeats an address, a
 //! password or a word of an answer.
 
+mod qdrant;
 mod redis;
 mod scripts;
 
+pub use self::qdrant::QdrantAnswers;
 pub use self::redis::RedisAnswers;
 
-use chorus_cache::{Bounds, Filter, Labels, Listed, NewAnswer, Tally};
-use futures_util::future::BoxFuture;
+use chorus_cache::{Bounds, Filter, Labels, Listed, NewAnswer, Tally, Worded};
+use futures_util::FutureExt as _;
+use futures_util::future::{self, BoxFuture};
 
 /// Why the server did not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -65,8 +68,11 @@ pub struct SharedRow {
     pub vector: Vec<f32>,
 }
 
+/// Rows with their cosines, nearest first.
+pub type Near = Vec<(SharedRow, f64)>;
+
 /// Rows of a partition that are later than a place, in order.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SharedRows {
     /// The server's epoch.
     pub epoch: u64,
@@ -99,8 +105,24 @@ pub trait SharedAnswers: Send + Sync {
     /// The answer under that key.
     fn exact<'a>(&'a self, key: &'a str, wish: KeyWish) -> BoxFuture<'a, Result<KeyLook, AnswersFault>>;
 
-    /// Rows of a partition that are later than that place.
-    fn rows<'a>(&'a self, partition: &'a str, after: u64) -> BoxFuture<'a, Result<SharedRows, AnswersFault>>;
+    /// Rows of a partition that are later than that place; none where the server itself looks for what is [`near`](Self::near).
+    fn rows<'a>(
+        &'a self,
+        _partition: &'a str,
+        _after: u64,
+    ) -> BoxFuture<'a, Result<SharedRows, AnswersFault>> {
+        future::ready(Ok(SharedRows::default())).boxed()
+    }
+
+    /// The rows of a partition that are nearest to a message, nearest first, with their cosines and without their vectors; `None`
+    /// where the server does not look for them, and its [`rows`](Self::rows) are compared here.
+    fn near<'a>(
+        &'a self,
+        _asked: &'a Worded,
+        _most: usize,
+    ) -> BoxFuture<'a, Result<Option<Near>, AnswersFault>> {
+        future::ready(Ok(None)).boxed()
+    }
 
     /// Keeps an answer whose request was looked up in that epoch, in place of the one under the same key.
     fn put(

@@ -3,16 +3,19 @@
 //! The task takes what waits in the queue and hands it over in one step. While the place is away, or does not do it,
 //! records are kept in a file of this machine, the spool, and brought over once it does. So a record that was acknowledged is
 //! safe in one of the two. What waits in the spool is read too, by the replica that wrote it. It does not know what the place
-//! is: a database of PostgreSQL, or a Redis server.
+//! is: a database of PostgreSQL, a Redis or a Qdrant server.
 //!
 //! What waits has a bound, [`MAX_SPOOL_BYTES`]: a record that finds it reached is refused.
 //!
 //! **Invariant:** nothing is acknowledged before the place or the spool has taken it; nothing leaves the spool before
 //! the place has it; and a record that both have is one record.
 
+mod content;
+mod qdrant;
 mod redis;
 mod scripts;
 
+pub use self::qdrant::QdrantRuns;
 pub use self::redis::RedisRuns;
 
 use crate::store::{Done, tell};

@@ -48,6 +48,9 @@ pub enum StoreFault {
     /// The server that replicas share cannot be used.
     #[error("the Redis server of run records: {0}")]
     Server(#[from] crate::redis_line::RedisFault),
+    /// The Qdrant server that replicas share cannot be used.
+    #[error("the Qdrant server of run records: {0}")]
+    Points(#[from] crate::qdrant::QdrantFault),
     /// The store was closed.
     #[error("the store of run records is closed")]
     Closed,
@@ -57,7 +60,7 @@ impl StoreFault {
     /// Whether it is the place that replicas share which cannot be used: another try may help.
     #[must_use]
     pub fn is_of_a_shared_place(&self) -> bool {
-        matches!(self, Self::Database(_) | Self::Server(_))
+        matches!(self, Self::Database(_) | Self::Server(_) | Self::Points(_))
     }
 }
 

@@ -6,15 +6,15 @@
 use crate::policy_file::Policy;
 use crate::setup;
 use crate::terminal::note;
-use anyhow::bail;
-use chorus_engine::Env;
+use anyhow::{Context as _, bail};
+use chorus_engine::{Env, qdrant_link};
 use chorus_spec::{
-    KeptWhere, PostgresMode, PostgresServer, RecordsServer, RedisRecords, RedisServer, ResponseApi,
-    ResponsesPlace, Secret,
+    KeptWhere, PostgresMode, PostgresServer, QdrantPlace, QdrantRecords, RecordsServer, RedisRecords,
+    RedisServer, ResponseApi, ResponsesPlace, Secret,
 };
 use chorus_store::{
     KeyStore, MemoryResponses, OutcomeStore, PostgresFault, PostgresKeys, PostgresOutcomes, PostgresPlace,
-    PostgresRuns, PostgresTls, RedisFault, RedisOutcomes, RedisPlace, RedisResponses, RedisRuns,
+    PostgresRuns, PostgresTls, QdrantRuns, RedisFault, RedisOutcomes, RedisPlace, RedisResponses, RedisRuns,
     ResponseLimits, ResponseStore, RunStore, RunsPlace, SharedRunStore, SqliteKeys, SqliteRunStore, postgres,
 };
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ pub(crate) async fn existing_records(
     place.store(SqliteRunStore::in_memory()?, None)
 }
 
-/// Verdicts on runs.
+/// Verdicts on runs; in a file of this machine where the server of run records keeps none.
 pub(crate) fn outcomes(
     kept: &KeptWhere,
     runs_file: Option<PathBuf>,
@@ -63,7 +63,7 @@ pub(crate) fn outcomes(
     Ok(match kept.records.as_ref().map(Shared::of) {
         Some(Shared::Postgres(at)) => Arc::new(PostgresOutcomes::new(&at.place)?),
         Some(Shared::Redis(at)) => Arc::new(RedisOutcomes::new(&at.place, at.keep_for, at.most)?),
-        None => Arc::new(setup::outcomes(runs_file)?),
+        Some(Shared::Qdrant(_)) | None => Arc::new(setup::outcomes(runs_file)?),
     })
 }
 
@@ -101,6 +101,7 @@ pub(crate) async fn keys(kept: &KeptWhere, keys_file: Option<PathBuf>) -> anyhow
 enum Shared {
     Postgres(Resolved),
     Redis(ResolvedRedis),
+    Qdrant(QdrantRecords),
 }
 
 impl Shared {
@@ -108,6 +109,7 @@ impl Shared {
         match server {
             RecordsServer::Postgres(server) => Self::Postgres(Resolved::of(server)),
             RecordsServer::Redis(records) => Self::Redis(ResolvedRedis::of(records)),
+            RecordsServer::Qdrant(records) => Self::Qdrant((**records).clone()),
         }
     }
 
@@ -126,6 +128,9 @@ impl Shared {
                 }
                 Err(fault) => Err(at.told(fault)),
             },
+            Self::Qdrant(records) => {
+                Ok(in_qdrant(records)?.reached().await.err().map(|fault| fault.to_string()))
+            }
         }
     }
 
@@ -136,9 +141,19 @@ impl Shared {
                 (Arc::new(PostgresRuns::new(&at.place)?), Arc::new(PostgresRuns::new(&at.place)?))
             }
             Self::Redis(at) => (Arc::new(at.runs()?), Arc::new(at.runs()?)),
+            Self::Qdrant(records) => (Arc::new(in_qdrant(records)?), Arc::new(in_qdrant(records)?)),
         };
         Ok(Arc::new(SharedRunStore::new(writer, reader, spool, keep_for)))
     }
+}
+
+/// A Qdrant server of run records, with its key looked up.
+fn in_qdrant(QdrantRecords { place, most }: &QdrantRecords) -> anyhow::Result<QdrantRuns> {
+    let env = Env::of(|name| std::env::var(name).ok());
+    let QdrantPlace { host, port, collection, .. } = place;
+    let link = qdrant_link::link(place, &env)
+        .with_context(|| format!("run records in the Qdrant server at {host}:{port}"))?;
+    Ok(QdrantRuns::new(link, collection, *most))
 }
 
 /// A Redis server of run records, with its password looked up.

@@ -5,8 +5,8 @@
 //! when it was taken: what is here only says which one to ask for.
 
 use super::{CACHE_BYTES, MANY};
-use chorus_cache::mirror::{Candidate, Row};
-use chorus_cache::{Found, Least, Looked, Mirror, Question, Refused, Worded};
+use chorus_cache::mirror::{Candidate, Row, held};
+use chorus_cache::{CANDIDATES, Found, Least, Looked, Mirror, Question, Refused, Worded};
 use chorus_signals::language_of;
 use chorus_store::shared_answers::{KeyLook, KeyWish, SharedAnswer, SharedRow};
 use chorus_store::{AnswersFault, SharedAnswers};
@@ -35,9 +35,18 @@ impl Shared {
     /// The nearest answer that no guard refuses, and those that were refused.
     pub(super) async fn alike(&self, question: Question<'_>, touch: bool) -> Result<Looked, AnswersFault> {
         let Question { worded, least, max_age_ms } = question;
-        self.follow(&worded.partition).await?;
+        let candidates = match self.store.near(worded, CANDIDATES).await? {
+            Some(near) => {
+                let near: Vec<(Row, f64)> = near.into_iter().map(|(it, how)| (row(it), how)).collect();
+                held(worded, near.iter().map(|(row, how)| (row, *how)), least)
+            }
+            None => {
+                self.follow(&worded.partition).await?;
+                self.candidates(worded, least).await
+            }
+        };
         let mut looked = Looked::default();
-        for it in self.candidates(worded, least).await {
+        for it in candidates {
             let Candidate { exact, id, similarity, differs } = it;
             if let Some(differs) = differs {
                 looked.refused.push(Refused { entry: id, similarity, differs });

@@ -86,7 +86,7 @@ async fn f01_f09_replicas_share_answers_and_what_is_taken_out_and_tenants_share_
         (is_hit(&hit), hit.text().as_str(), hit.header("x-vsr-cache-kind")),
         (true, "first", Some("exact"))
     );
-    let alike = ask(&other, &t1, "how do I enable the guest access").await;
+    let alike = ask(&other, &t1, "how do I enable guest access").await;
     assert_eq!((alike.header("x-vsr-cache-kind"), alike.text().as_str()), (Some("semantic"), "first"));
     let tenant = ask(&other, &t2, question).await;
     assert_eq!((is_hit(&tenant), tenant.text().as_str()), (false, "of the other tenant"));

@@ -7,6 +7,7 @@ use super::credential::secret;
 use super::cursor::Cursor;
 use super::headers::header_name;
 use super::host::host;
+use super::qdrant;
 use super::redis::DATABASES_MOST;
 use crate::diagnostic::code;
 use crate::{
@@ -20,6 +21,7 @@ use std::time::Duration;
 enum Backend {
     Memory,
     Server(CacheServerKind),
+    Qdrant,
     Foreign,
 }
 
@@ -28,7 +30,7 @@ const BACKENDS: [(&str, Backend); 6] = [
     ("redis", Backend::Server(CacheServerKind::Redis)),
     ("valkey", Backend::Server(CacheServerKind::Valkey)),
     ("milvus", Backend::Foreign),
-    ("qdrant", Backend::Foreign),
+    ("qdrant", Backend::Qdrant),
     ("hybrid", Backend::Foreign),
 ];
 
@@ -56,6 +58,8 @@ const PORT: i64 = 6379;
 const TIMEOUT_SECONDS: (i64, i64) = (1, 60);
 /// What names of keys begin with, unless the file says otherwise.
 const KEY_PREFIX: &str = "vllm-sr:cache:";
+/// The collection of a Qdrant server, unless the file says otherwise.
+const COLLECTION: &str = "semantic_cache";
 
 /// Reads the store.
 pub(super) fn store(root: &Cursor<'_>) -> CacheStore {
@@ -64,13 +68,16 @@ pub(super) fn store(root: &Cursor<'_>) -> CacheStore {
     let enabled = at.boolean("enabled").unwrap_or(defaults.enabled);
     let backend = at.word("backend_type", &BACKENDS).unwrap_or(Backend::Memory);
     if let Some(named) = at.get("backend_type").filter(|_| enabled && backend == Backend::Foreign) {
-        let help = "`memory`, `redis` and `valkey` are supported".to_owned();
+        let help = "`memory`, `redis`, `valkey` and `qdrant` are supported".to_owned();
         named.error_help(code::NOT_SUPPORTED_YET, "this store is known, not supported", help);
     }
     for kind in [CacheServerKind::Redis, CacheServerKind::Valkey] {
         if let Some(idle) = at.get(kind.as_str()).filter(|_| backend != Backend::Server(kind)) {
             idle.warn(code::UNUSED, format!("`{}` has no effect with this `backend_type`", kind.as_str()));
         }
+    }
+    if let Some(idle) = at.get("qdrant").filter(|_| backend != Backend::Qdrant) {
+        idle.warn(code::UNUSED, "`qdrant` has no effect with this `backend_type`");
     }
     let eviction = at.word("eviction_policy", &EVICTIONS).unwrap_or(Some(defaults.eviction));
     if let Some(named) = at.get("eviction_policy").filter(|_| enabled && eviction.is_none()) {
@@ -86,7 +93,10 @@ pub(super) fn store(root: &Cursor<'_>) -> CacheStore {
         eviction: eviction.unwrap_or_default(),
         backend: match backend {
             Backend::Server(kind) if enabled => CacheBackend::Server(Box::new(server(&at, kind))),
-            Backend::Memory | Backend::Server(_) | Backend::Foreign => CacheBackend::Memory,
+            Backend::Qdrant if enabled => {
+                CacheBackend::Qdrant(Box::new(qdrant::place(&at, "collection_name", COLLECTION)))
+            }
+            Backend::Memory | Backend::Server(_) | Backend::Qdrant | Backend::Foreign => CacheBackend::Memory,
         },
     }
 }
@@ -304,6 +314,27 @@ mod tests {
         }
         let idle = of("{ redis: { connection: { host: h } } }");
         assert!(idle.diagnostics.iter().any(|it| it.code == "unused" && it.message.contains("`redis`")));
+    }
+
+    #[test]
+    fn answers_in_qdrant_are_in_the_collection_that_its_block_names() {
+        let of = |text: &str| checked(&format!("global: {{ stores: {{ response_cache: {text} }} }}\n"), "");
+        let place = |text: &str| match of(text).spec.map(|spec| spec.global.response_cache.backend) {
+            Some(CacheBackend::Qdrant(place)) => *place,
+            other => panic!("{other:?}"),
+        };
+        let it = place(
+            "{ backend_type: qdrant, qdrant: { host: q.internal, port: 7333, api_key: '${QDRANT_KEY}', use_tls: true, \
+             collection_name: ours } }",
+        );
+        assert_eq!(
+            (it.host.as_str(), it.port, it.tls, it.collection.as_str()),
+            ("q.internal", 7333, true, "ours")
+        );
+        assert!(it.api_key.is_some());
+        assert_eq!(place("{ backend_type: qdrant }").collection, "semantic_cache");
+        let idle = of("{ qdrant: { host: h } }");
+        assert!(idle.diagnostics.iter().any(|it| it.code == "unused" && it.message.contains("`qdrant`")));
     }
 
     #[test]

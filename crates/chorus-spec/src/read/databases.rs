@@ -4,9 +4,11 @@
 
 use super::credential::secret;
 use super::cursor::Cursor;
-use super::redis;
+use super::{qdrant, redis};
 use crate::diagnostic::code;
-use crate::{KeptWhere, PostgresMode, PostgresServer, RecordsServer, RedisRecords, RedisServer};
+use crate::{
+    KeptWhere, PostgresMode, PostgresServer, QdrantRecords, RecordsServer, RedisRecords, RedisServer,
+};
 use std::time::Duration;
 
 /// A store of records that the contract names, and whether there is one here.
@@ -15,20 +17,22 @@ const RECORD_BACKENDS: [(&str, Backend); 5] = [
     ("postgres", Backend::Postgres),
     ("redis", Backend::Redis),
     ("milvus", Backend::Unknown),
-    ("qdrant", Backend::Unknown),
+    ("qdrant", Backend::Qdrant),
 ];
 /// A store of keys.
 const KEY_BACKENDS: [(&str, Backend); 2] = [("file", Backend::File), ("postgres", Backend::Postgres)];
 
-/// How long a Redis server keeps runs unless the file says otherwise, and how many. Source: contract §1.9, `ttl_seconds`, and
-/// §1.10, `max_records` of the plugin.
-const REDIS_KEEPS: (Duration, usize) = (Duration::from_secs(2_592_000), 10_000);
+/// How long a Redis or Qdrant server keeps runs unless the file says otherwise, and how many. Source: contract §1.9,
+/// `ttl_seconds`, and §1.10, `max_records` of the plugin.
+const KEEPS: (Duration, usize) = (Duration::from_secs(2_592_000), 10_000);
 /// Most runs that it may be told to keep.
 const RECORDS_MOST: i64 = 10_000_000;
 /// An empty spool takes some pages already.
 const LEAST_SPOOL_BYTES: i64 = 1 << 20;
-/// What the names of its keys begin with unless the file says otherwise.
+/// What the names of keys in Redis begin with unless the file says otherwise.
 const KEY_PREFIX: &str = "vllm-sr:replay:";
+/// The collection in Qdrant unless the file says otherwise.
+const COLLECTION: &str = "router_replay";
 
 /// `verify-ca` would leave the host's name unchecked; it is held as the stronger one.
 const MODES: [(&str, PostgresMode); 4] = [
@@ -43,6 +47,7 @@ enum Backend {
     File,
     Postgres,
     Redis,
+    Qdrant,
     Unknown,
 }
 
@@ -54,7 +59,7 @@ pub(super) fn read(services: &Cursor<'_>) -> KeptWhere {
     if let Some(named) = replay.as_ref().and_then(|at| at.get("store_backend"))
         && backend == Some(Backend::Unknown)
     {
-        let help = Some("say `postgres` or `redis` for a server that replicas share".to_owned());
+        let help = Some("say `postgres`, `redis` or `qdrant` for a server that replicas share".to_owned());
         let text =
             "this store of run records is known, not supported yet: they are kept in a file of this machine";
         named.warn_help(code::NOT_SUPPORTED_YET, text, help);
@@ -62,8 +67,11 @@ pub(super) fn read(services: &Cursor<'_>) -> KeptWhere {
     let replay = replay.filter(|_| is_on);
     let records = replay.as_ref().and_then(|at| records(at, backend?));
     let spool_bytes = replay.as_ref().and_then(|at| spool_bytes(at, records.is_some()));
-    let by_age = replay.filter(|_| matches!(records, Some(RecordsServer::Postgres(_))));
-    let records_for = by_age.and_then(|at| at.count("ttl_seconds")).map(Duration::from_secs);
+    let records_for = replay.and_then(|at| match &records {
+        Some(RecordsServer::Postgres(_)) => at.count("ttl_seconds").map(Duration::from_secs),
+        Some(RecordsServer::Qdrant(_)) => Some(keep_for(&at)),
+        Some(RecordsServer::Redis(_)) | None => None,
+    });
     let keys = services.get("api_keys").and_then(|at| keys(&at, records.as_ref()));
     KeptWhere { records, records_for, spool_bytes, keys }
 }
@@ -81,12 +89,17 @@ fn spool_bytes(at: &Cursor<'_>, is_shared: bool) -> Option<u64> {
 
 /// The server of run records; `None` is a file of this machine.
 fn records(at: &Cursor<'_>, backend: Backend) -> Option<RecordsServer> {
-    if let Some(idle) = at.get("max_records").filter(|_| backend != Backend::Redis) {
+    if let Some(idle) = at.get("max_records").filter(|_| !matches!(backend, Backend::Redis | Backend::Qdrant))
+    {
         idle.warn(code::UNUSED, "`max_records` has no effect with this `store_backend`");
     }
     match backend {
         Backend::Postgres => server(&at.needed("postgres")?).map(RecordsServer::Postgres),
         Backend::Redis => Some(RecordsServer::Redis(Box::new(in_redis(at)))),
+        Backend::Qdrant => Some(RecordsServer::Qdrant(Box::new(QdrantRecords {
+            place: qdrant::place(at, "collection_name", COLLECTION),
+            most: most(at),
+        }))),
         Backend::File | Backend::Unknown => None,
     }
 }
@@ -94,13 +107,17 @@ fn records(at: &Cursor<'_>, backend: Backend) -> Option<RecordsServer> {
 /// Memory is bounded: there is always a time and a number.
 fn in_redis(at: &Cursor<'_>) -> RedisRecords {
     let defaults = RedisServer { key_prefix: KEY_PREFIX.to_owned(), ..RedisServer::default() };
-    let most = at.integer_in("max_records", 1, RECORDS_MOST).and_then(|most| usize::try_from(most).ok());
+    RedisRecords { place: redis::server(at, "db", defaults), keep_for: keep_for(at), most: most(at) }
+}
+
+fn keep_for(at: &Cursor<'_>) -> Duration {
     let seconds = at.count("ttl_seconds").filter(|seconds| *seconds > 0);
-    RedisRecords {
-        place: redis::server(at, "db", defaults),
-        keep_for: seconds.map_or(REDIS_KEEPS.0, Duration::from_secs),
-        most: most.unwrap_or(REDIS_KEEPS.1),
-    }
+    seconds.map_or(KEEPS.0, Duration::from_secs)
+}
+
+fn most(at: &Cursor<'_>) -> usize {
+    let most = at.integer_in("max_records", 1, RECORDS_MOST).and_then(|most| usize::try_from(most).ok());
+    most.unwrap_or(KEEPS.1)
 }
 
 /// The database of keys: its own, or the one of the records.
@@ -253,9 +270,50 @@ mod tests {
     }
 
     #[test]
+    fn records_in_a_qdrant_server_are_bounded_by_time_and_number() {
+        let in_qdrant = |services: &str| match of(services) {
+            (KeptWhere { records: Some(RecordsServer::Qdrant(it)), records_for, spool_bytes, .. }, told) => {
+                (*it, records_for.map(|it| it.as_secs()), spool_bytes, told)
+            }
+            other => panic!("{other:?}"),
+        };
+        let (it, keep_for, spool_bytes, told) = in_qdrant(
+            "router_replay: { store_backend: qdrant, ttl_seconds: 60, max_records: 5, max_spool_bytes: 1048576,
+             qdrant: { host: q.internal, port: 7333, api_key: '${Q}', use_tls: true, connect_timeout: 9,
+                       collection_name: runs } }",
+        );
+        assert_eq!((it.most, keep_for, spool_bytes), (5, Some(60), Some(1 << 20)));
+        let place = &it.place;
+        assert_eq!((place.host.as_str(), place.port, place.tls), ("q.internal", 7333, true));
+        assert_eq!((place.timeout.as_secs(), place.collection.as_str()), (9, "runs"));
+        assert!(place.api_key.is_some());
+        assert_eq!(told, []);
+        let (it, keep_for, _, told) = in_qdrant("router_replay: { store_backend: qdrant }");
+        assert_eq!((it.most, keep_for), (10_000, Some(2_592_000)));
+        assert_eq!((it.place.host.as_str(), it.place.port), ("localhost", 6333));
+        assert_eq!(it.place.collection, "router_replay");
+        assert_eq!(told, []);
+    }
+
+    #[test]
     fn what_is_not_a_place_is_told_where_it_stands() {
         let rows = [
-            ("router_replay: { store_backend: qdrant }", Severity::Warning, code::NOT_SUPPORTED_YET),
+            ("router_replay: { store_backend: milvus }", Severity::Warning, code::NOT_SUPPORTED_YET),
+            (
+                "router_replay: { store_backend: qdrant, qdrant: { port: 6334 } }",
+                Severity::Warning,
+                code::BAD_VALUE,
+            ),
+            (
+                "router_replay: { store_backend: qdrant, qdrant: { collection_name: 'a/b' } }",
+                Severity::Error,
+                code::BAD_VALUE,
+            ),
+            (
+                "router_replay: { store_backend: qdrant, qdrant: { api_key: hunter2 } }",
+                Severity::Warning,
+                code::LITERAL_SECRET,
+            ),
             ("router_replay: { store_backend: redis, max_records: 0 }", Severity::Error, code::BAD_RANGE),
             ("router_replay: { store_backend: memory, max_records: 9 }", Severity::Warning, code::UNUSED),
             (

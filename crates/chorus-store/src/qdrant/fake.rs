@@ -107,7 +107,10 @@ fn page(found: &mut [Value], rest: &str, body: &Value) -> Value {
         found.iter_mut().for_each(|it| it["score"] = json!(cosine(it)));
         found.sort_by(|a, b| b["score"].as_f64().unwrap().total_cmp(&a["score"].as_f64().unwrap()));
     } else if let Some(field) = body["order_by"]["key"].as_str() {
-        found.sort_by_key(|it| std::cmp::Reverse(it["payload"][field].as_u64()));
+        found.sort_by_key(|it| it["payload"][field].as_u64());
+        if body["order_by"]["direction"] == "desc" {
+            found.reverse();
+        }
     }
     let from = body["offset"].as_str().map_or(0, |id| found.iter().position(|it| it["id"] == id).unwrap());
     let limit = body["limit"].as_u64().unwrap() as usize;
@@ -124,6 +127,12 @@ fn meets(condition: &Value, id: &str, payload: &Value) -> bool {
         return ids.iter().any(|it| it == id);
     }
     let value = &payload[condition["key"].as_str().unwrap()];
+    if let Some(most) = condition["range"]["lt"].as_u64() {
+        return value.as_u64().is_some_and(|it| it < most);
+    }
+    if let Some(least) = condition["range"]["gte"].as_u64() {
+        return value.as_u64().is_some_and(|it| it >= least);
+    }
     match (&condition["match"]["value"], condition["match"]["any"].as_array()) {
         (_, Some(any)) => any.contains(value),
         (wanted, None) => wanted == value,

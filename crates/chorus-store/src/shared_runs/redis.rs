@@ -4,6 +4,7 @@
 //! and none is older than its time to live: the oldest make room; and no fault repeats an address or a password.
 
 use super::RunsPlace;
+use super::content::{apart, whole};
 use super::scripts::Scripts;
 use crate::redis_line::{RedisFault, RedisLine, RedisPlace, RedisPlaceFault};
 use crate::{Page, RunFilter, RunId, RunRecord, RunStatus, StoreFault};
@@ -173,39 +174,11 @@ impl RunsPlace for RedisRuns {
     }
 }
 
-/// A record without its content, and the content or nothing, each as JSON.
-fn apart(record: &mut RunRecord) -> Result<(String, String), StoreFault> {
-    let content = record.content.take();
-    let bare = serde_json::to_string(record);
-    record.content = content;
-    let content = record.content.as_ref().map(serde_json::to_string).transpose()?;
-    Ok((bare?, content.unwrap_or_default()))
-}
-
-fn whole(record: &str, content: &str) -> Result<RunRecord, StoreFault> {
-    let mut record: RunRecord = serde_json::from_str(record)?;
-    if !content.is_empty() {
-        record.content = Some(serde_json::from_str(content)?);
-    }
-    Ok(record)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Content, RunStore as _, SharedRunStore, SqliteRunStore};
+    use crate::{RunStore as _, SharedRunStore, SqliteRunStore};
     use std::sync::Arc;
-
-    #[test]
-    fn a_record_is_whole_again() {
-        let content = Content { prompt: "é\n".to_owned(), ..Content::default() };
-        for content in [None, Some(content)] {
-            let mut record = RunRecord { content, ..RunRecord::default() };
-            let (bare, apart) = apart(&mut record).unwrap();
-            assert!(!bare.contains("\"content\""));
-            assert_eq!(whole(&bare, &apart).unwrap(), record);
-        }
-    }
 
     #[tokio::test]
     async fn while_the_server_is_away_records_are_safe_in_the_spool() {

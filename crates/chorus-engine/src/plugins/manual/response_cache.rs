@@ -25,7 +25,7 @@ plugins:
 | key under `global.stores.response_cache` | meaning | default |
 |---|---|---|
 | `enabled` | whether there is a cache at all | true |
-| `backend_type` | `memory`, `redis`, `valkey`; all others are errors at their line | `memory` |
+| `backend_type` | `memory`, `redis`, `valkey`, `qdrant`; all others are errors at their line | `memory` |
 | `max_entries`, `ttl_seconds` | bounds | 1,000; 3,600 |
 | `eviction_policy` | `fifo`, `lru` | `fifo` |
 | `similarity_threshold` | where a route names none | none |
@@ -41,7 +41,18 @@ answer (`cache_entry_bytes`).
 | `connection.timeout` | seconds that one question may take, its connection included, 1 to 60: a request waits for it | 1 |
 | `index.prefix` | what names of keys begin with | `vllm-sr:cache:` |
 
-`search`, `logging`, `development` and the rest of `index` configure a search module that is not needed.",
+`search`, `logging`, `development` and the rest of `index` configure a search module that is not needed.
+
+| key under `…response_cache.qdrant` | meaning | default |
+|---|---|---|
+| `host`, `port`, `use_tls` | the server, asked over HTTP | `localhost`, 6333, false |
+| `api_key` | by reference: `${NAME}` | none |
+| `connect_timeout` | seconds that one question may take, 1 to 300: a request waits for it | 5 |
+| `collection_name` | the collection of messages; answers are in one beside it, whose name ends in `_answers` | `semantic_cache` |
+
+Qdrant looks for what is alike by itself. It has no step of several questions, no clock and no time to live: ages are told by
+the clocks of replicas, what is over is taken out when something is stored, `max_entries` may be passed by as many answers as
+are stored at once, `cache_bytes` does not count, and each replica counts what it stored and took out for itself.",
     about: r#"## Which requests are the same
 
 An answer is found under a key over everything that it depends on: recipe, decision, algorithm, chosen model, the digests
