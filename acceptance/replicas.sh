@@ -28,12 +28,9 @@ start_redis() {
 start_redis
 
 sed "s/\${REDIS_ADDRESS}/127.0.0.1:$redis_port/g" acceptance/replicas.yaml >"$work/replicas.yaml"
-replicas=()
-for name in a b; do
-  serve "$name" "$work/replicas.yaml" --management-port 0 --keys-file "$work/$name/keys.sqlite"
-  replicas+=("http://127.0.0.1:$port")
-done
-python3 acceptance/replicas.py shared "${replicas[@]}" || { cat "$work"/*.log >&2; exit 1; }
+replicas "$work/replicas.yaml" "$work/keys.sqlite" a b
+one=${planes[0]}
+python3 acceptance/replicas.py shared "$one" "${planes[2]}" || { cat "$work"/*.log >&2; exit 1; }
 
 # Two more, which share answers and know two tenants by their keys.
 sed "s/\${REDIS_PORT}/$redis_port/" acceptance/cached.yaml >"$work/cached.yaml"
@@ -41,28 +38,20 @@ keys=()
 for tenant in t1 t2; do
   keys+=("$(tenant_key "$tenant" "$work/tenants.sqlite")")
 done
-cached=()
-for name in c d; do
-  manage=$(free_port)
-  serve "$name" "$work/cached.yaml" --management-port "$manage" --keys-file "$work/tenants.sqlite"
-  cached+=("http://127.0.0.1:$port" "http://127.0.0.1:$manage")
-done
+replicas "$work/cached.yaml" "$work/tenants.sqlite" c d
+cached=("${planes[@]}")
 python3 acceptance/replicas.py cached "${cached[@]}" "${keys[@]}" || { cat "$work"/*.log >&2; exit 1; }
 
 # Two more, which share run records and kept responses.
 sed "s/\${REDIS_ADDRESS}/127.0.0.1:$redis_port/g" acceptance/recorded.yaml >"$work/recorded.yaml"
-recorded=()
-for name in e f; do
-  manage=$(free_port)
-  serve "$name" "$work/recorded.yaml" --management-port "$manage" --keys-file "$work/$name/keys.sqlite"
-  recorded+=("http://127.0.0.1:$port" "http://127.0.0.1:$manage")
-done
+replicas "$work/recorded.yaml" "$work/keys.sqlite" e f
+recorded=("${planes[@]}")
 runs() { python3 acceptance/replicas.py "$1" "${recorded[@]}" "${@:2}" || { cat "$work"/*.log >&2; exit 1; }; }
 read -ra written <<<"$(runs recorded)"
 
 kill "$redis"
 wait "$redis" 2>/dev/null || true
-python3 acceptance/replicas.py alone "${replicas[0]}" || { cat "$work"/*.log >&2; exit 1; }
+python3 acceptance/replicas.py alone "$one" || { cat "$work"/*.log >&2; exit 1; }
 python3 acceptance/replicas.py uncached "${cached[@]:0:2}" "${keys[0]}" || { cat "$work"/*.log >&2; exit 1; }
 read -ra written <<<"$(runs unrecorded "${written[@]}")"
 start_redis

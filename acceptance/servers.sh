@@ -35,6 +35,19 @@ serve() {
   until_open "$port"
 }
 
+# replicas CONFIG KEYS_FILE NAME...: starts a server for each name; the addresses of their two planes, one after the other, are
+# in `planes` then.
+replicas() {
+  local config=$1 keys_file=$2 name management
+  shift 2
+  planes=()
+  for name in "$@"; do
+    management=$(free_port)
+    serve "$name" "$config" --management-port "$management" --keys-file "$keys_file"
+    planes+=("http://127.0.0.1:$port" "http://127.0.0.1:$management")
+  done
+}
+
 # tenant_key USER KEYS_FILE: a new key of that user.
 tenant_key() {
   "$chorus" keys create --user "$1" --keys-file "$2" 2>/dev/null | grep -o 'ck_[A-Za-z0-9_-]*' | head -n 1

@@ -19,7 +19,7 @@ mod words;
 pub use entailment::{Judgement, Verdict, entailment};
 pub use statement::{sentences, sentences_by};
 use std::collections::BTreeSet;
-pub use wording::{ENOUGH, Least, WORDING, least_alike, shared};
+pub use wording::{Least, WORDING, least_alike, least_alike_by, shared};
 use words::{Kind, Words};
 
 /// What differs.

@@ -14,6 +14,6 @@ pub use answers::{
     Answers, Bounds, CANDIDATES, Filter, Found, Labels, Listed, Looked, NewAnswer, Question, Refused, Tally,
     Worded,
 };
-pub use guard::{Difference, ENOUGH, Least, Reading, WORDING, difference, least_alike, shared};
+pub use guard::{Difference, Least, Reading, WORDING, difference, least_alike, least_alike_by, shared};
 pub use key::{Alike, Keys, Whose, keys};
 pub use mirror::Mirror;

@@ -10,8 +10,8 @@ use crate::cache_pairs::{Asked, Half, Relation, pairs};
 use crate::corpus::Part;
 use crate::fault::LabFault;
 use chorus_cache::{
-    Answers, Bounds, Difference, ENOUGH, Labels, Least, NewAnswer, Question, Reading, WORDING, Worded,
-    difference, least_alike, shared,
+    Answers, Bounds, Difference, Labels, Least, NewAnswer, Question, Reading, WORDING, Worded, difference,
+    least_alike, least_alike_by, shared,
 };
 use chorus_infer::{EncodeFault, TextEncoder};
 use chorus_signals::{Calibration, SharedPass, language_of};
@@ -192,9 +192,8 @@ fn choose(read: &[Read], wording: f64) -> Shares {
 /// The shares of paraphrases, and of near misses of each set, that would be hits. Other tenants do not count, they never are;
 /// questions of one intent neither, they may ask for two things.
 fn shares(read: &[Read], least: Permille, wording: f64) -> Shares {
-    let threshold = least.as_similarity();
-    let least_alike = |shared: f64| (threshold + wording * shared).min(ENOUGH.max(threshold));
-    let is_hit = |it: &&Read| it.differs.is_none() && it.similarity >= least_alike(it.shared);
+    let least_of = |it: &Read| least_alike_by(wording, least.as_similarity(), it.shared);
+    let is_hit = |it: &&Read| it.differs.is_none() && it.similarity >= least_of(it);
     let share = |is_in: &dyn Fn(Relation) -> bool| {
         let of = || read.iter().filter(|it| is_in(it.pair.relation));
         of().filter(is_hit).count() as f64 / of().count().max(1) as f64

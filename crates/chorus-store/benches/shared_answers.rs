@@ -1,33 +1,19 @@
 //! Questions to a server of cached answers, over this machine's own network, where a `redis-server` is on the PATH:
 //! `cargo bench -p chorus-store --bench shared_answers`.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a measurement that cannot go on should say where"
-)]
+#![expect(clippy::unwrap_used, reason = "a measurement that cannot go on should say where")]
 
 use chorus_cache::{Bounds, Labels, NewAnswer, Worded};
 use chorus_spec::CacheEviction;
 use chorus_store::shared_answers::KeyWish;
 use chorus_store::{RedisAnswers, RedisPlace, SharedAnswers as _};
+use chorus_testkit::RedisServer;
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 const BOUNDS: Bounds = Bounds { entries: 20_000, bytes: usize::MAX, eviction: CacheEviction::Fifo };
 const ANSWERS: u64 = 10_000;
-
-/// A server of our own, which ends with the measurement.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 fn answer(n: u64) -> NewAnswer {
     let vector = (0..384).map(|at| if at % 384 == n % 384 { 1.0 } else { 0.0 }).collect();
@@ -56,17 +42,10 @@ async fn filled(it: &RedisAnswers) -> u64 {
 }
 
 fn questions(c: &mut Criterion) {
-    let folder = tempfile::tempdir().unwrap();
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let args = ["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""];
-    let mut server = Command::new("redis-server");
-    let server = server.args(args).current_dir(folder.path()).stdout(Stdio::null()).spawn();
-    let Ok(_server) = server.map(Server) else {
-        eprintln!("not measured: no redis-server on the PATH (Debian: apt-get install redis-server)");
-        return;
-    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let Some(server) = runtime.block_on(RedisServer::start(None)).unwrap() else { return };
     let place = RedisPlace {
-        address: format!("127.0.0.1:{port}"),
+        address: format!("127.0.0.1:{}", server.port()),
         database: 0,
         password: None,
         tls: false,
@@ -75,7 +54,6 @@ fn questions(c: &mut Criterion) {
         key_prefix: "bench:".to_owned(),
     };
     let it = RedisAnswers::new(&place, Duration::from_secs(5)).unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let epoch = runtime.block_on(filled(&it));
     let after = runtime.block_on(it.rows("p", 0)).unwrap().after;
     c.bench_function("the very same request, of 10000", |b| {

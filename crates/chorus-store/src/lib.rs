@@ -22,6 +22,7 @@ mod recall_fault;
 pub mod record;
 mod redis_line;
 pub mod responses;
+mod rest;
 mod rows;
 pub mod shared_answers;
 pub mod shared_limits;

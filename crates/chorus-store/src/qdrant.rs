@@ -73,6 +73,11 @@ pub(crate) fn below(field: &str, number: u64) -> Value {
     json!({"key": field, "range": {"lt": number}})
 }
 
+/// A condition that a field has that number or a greater one.
+pub(crate) fn at_least(field: &str, number: u64) -> Value {
+    json!({"key": field, "range": {"gte": number}})
+}
+
 /// A condition that a field has one of these values.
 pub(crate) fn is_one_of<'a>(field: &str, values: impl Iterator<Item = &'a str>) -> Value {
     json!({"key": field, "match": {"any": values.collect::<Vec<_>>()}})
@@ -212,6 +217,26 @@ impl Collection {
         most: usize,
     ) -> Result<Vec<Point>, QdrantFault> {
         self.ordered(filter, (field, "asc"), most, false).await
+    }
+
+    /// The points that are too much where no more than `most` may meet the condition, at most `part` of them: those with the
+    /// smallest number in a field. They are counted once they are known, so what another replica takes out meanwhile is not
+    /// taken out twice.
+    pub(crate) async fn too_much(
+        &self,
+        filter: &Value,
+        field: &str,
+        most: usize,
+        part: usize,
+    ) -> Result<Vec<String>, QdrantFault> {
+        let over = async || Ok(self.count(filter.clone()).await?.saturating_sub(most));
+        let some = over().await?.min(part);
+        if some == 0 {
+            return Ok(Vec::new());
+        }
+        let earliest = self.earliest(filter.clone(), field, some).await?;
+        let over = over().await?;
+        Ok(earliest.into_iter().take(over).map(|point| point.id).collect())
     }
 
     async fn ordered(

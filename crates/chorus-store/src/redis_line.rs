@@ -5,13 +5,23 @@
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{Client, ConnectionAddr, ErrorKind, IntoConnectionInfo as _, RedisConnectionInfo, RedisError};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::OnceCell;
-use tokio::time::Instant;
 
 /// The port where an address names none.
 const PORT: u16 = 6379;
+
+/// How long a connection may take, where no request waits for it.
+pub(crate) const CONNECT_TIME: Duration = Duration::from_secs(5);
+/// How long one step may take there, its connection included.
+pub(crate) const STEP_TIME: Duration = Duration::from_secs(10);
+/// Longest time to live: ten years. The server's clock plus this is far from any overflow.
+pub(crate) const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
+
+/// A time to live as a server takes it: in milliseconds, at least one.
+pub(crate) fn ttl_ms(ttl: Duration) -> u64 {
+    u64::try_from(ttl.min(LONGEST).as_millis()).unwrap_or(u64::MAX).max(1)
+}
 
 /// How a server is reached.
 #[derive(Clone, PartialEq, Eq)]
@@ -115,55 +125,22 @@ impl RedisLine {
         self.connection.get_or_try_init(connect).await.cloned()
     }
 
-    /// The answer to a question, within so long, its connection included.
+    /// The answer to a question, within the time of one command, its connection included.
     ///
     /// # Errors
     /// [`RedisFault`].
     pub(crate) async fn answer<T>(
         &self,
-        within: Duration,
         ask: impl AsyncFnOnce(&mut ConnectionManager) -> Result<T, RedisError>,
     ) -> Result<T, RedisFault> {
         let asked = async {
             let mut connection = self.connection().await?;
             ask(&mut connection).await
         };
-        match tokio::time::timeout(within, asked).await {
+        match tokio::time::timeout(self.command_time, asked).await {
             Ok(answer) => answer.map_err(|fault| RedisFault::from(&fault)),
             Err(_) => Err(RedisFault(LATE)),
         }
-    }
-}
-
-/// How long a server that failed is left alone, so that requests do not wait for it one after the other.
-const REST: Duration = Duration::from_secs(1);
-
-/// Since when a server rests, and of what kind its failure was.
-#[derive(Default)]
-pub(crate) struct Rest(Mutex<Option<(Instant, &'static str)>>);
-
-impl Rest {
-    /// The kind of the failure after which it rests now.
-    pub(crate) fn now(&self) -> Option<&'static str> {
-        self.last().filter(|(since, _)| since.elapsed() < REST).map(|(_, kind)| kind)
-    }
-
-    /// It has failed, and rests from now on; whether it had answered since it failed before.
-    pub(crate) fn begin(&self, kind: &'static str) -> bool {
-        self.set(Some((Instant::now(), kind))).is_none()
-    }
-
-    /// It has answered.
-    pub(crate) fn end(&self) {
-        self.set(None);
-    }
-
-    fn last(&self) -> Option<(Instant, &'static str)> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set(&self, state: Option<(Instant, &'static str)>) -> Option<(Instant, &'static str)> {
-        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), state)
     }
 }
 

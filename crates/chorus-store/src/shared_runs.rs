@@ -18,7 +18,7 @@ mod scripts;
 pub use self::qdrant::QdrantRuns;
 pub use self::redis::RedisRuns;
 
-use crate::store::{Done, tell};
+use crate::store::{Done, submit, tell};
 use crate::{Page, Receipt, RunFilter, RunId, RunRecord, RunStore, SqliteRunStore, StoreFault};
 use futures_util::future::BoxFuture;
 use std::collections::BTreeSet;
@@ -159,12 +159,7 @@ impl SharedRunStore {
 
 impl RunStore for SharedRunStore {
     fn submit(&self, record: RunRecord) -> BoxFuture<'_, Result<Receipt, StoreFault>> {
-        Box::pin(async move {
-            let (done, receipt) = oneshot::channel();
-            let job = Job::Append(Box::new(record), done);
-            self.jobs.send(job).await.map_err(|_| StoreFault::Closed)?;
-            Ok(Receipt(receipt))
-        })
+        Box::pin(submit(&self.jobs, record, Job::Append))
     }
 
     fn get(&self, id: &RunId) -> BoxFuture<'_, Result<Option<RunRecord>, StoreFault>> {

@@ -4,7 +4,8 @@
 //! knows no model: what is kept is a text of whoever keeps it. **Invariant:** while the server is away nobody waits for it but
 //! one question a second; and no fault repeats an address or a password.
 
-use crate::redis_line::{self, RedisLine, RedisPlace, RedisPlaceFault, Rest};
+use crate::redis_line::{self, RedisLine, RedisPlace, RedisPlaceFault};
+use crate::rest::Rest;
 use redis::RedisError;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,12 +88,9 @@ impl RedisSessions {
 
     fn told<T>(&self, answer: Result<T, RedisError>) -> Result<T, SessionsFault> {
         let answer = answer.map_err(|fault| redis_line::kind(&fault));
-        match answer {
-            Ok(_) => self.0.rest.end(),
-            Err(kind) if self.0.rest.begin(kind) => {
-                tracing::warn!(kind, "the Redis server of conversations failed");
-            }
-            Err(_) => {}
+        let failure = answer.as_ref().err().copied();
+        if self.0.rest.saw(failure) {
+            tracing::warn!(kind = failure, "the Redis server of conversations failed");
         }
         answer.map_err(SessionsFault)
     }

@@ -10,7 +10,7 @@
 
 use crate::migrate::migrate;
 use crate::rows::{self, fault};
-use crate::store::{Done, tell};
+use crate::store::{Done, submit, tell};
 use crate::{Page, Receipt, RunFilter, RunId, RunRecord, RunStore, StoreFault};
 use futures_util::future::BoxFuture;
 use rusqlite::{Connection, OpenFlags};
@@ -119,12 +119,7 @@ impl SqliteRunStore {
 
 impl RunStore for SqliteRunStore {
     fn submit(&self, record: RunRecord) -> BoxFuture<'_, Result<Receipt, StoreFault>> {
-        Box::pin(async move {
-            let (done, receipt) = oneshot::channel();
-            let job = Job::Append(Box::new(record), done);
-            self.jobs.send(job).await.map_err(|_| StoreFault::Closed)?;
-            Ok(Receipt(receipt))
-        })
+        Box::pin(submit(&self.jobs, record, Job::Append))
     }
 
     fn get(&self, id: &RunId) -> BoxFuture<'_, Result<Option<RunRecord>, StoreFault>> {

@@ -5,6 +5,7 @@
 
 use crate::{RunId, RunRecord, RunStatus};
 use futures_util::future::BoxFuture;
+use tokio::sync::{mpsc, oneshot};
 
 /// Why a store did not do it.
 #[derive(Debug, thiserror::Error)]
@@ -96,10 +97,21 @@ impl Default for Page {
 
 /// Waits until a submitted record is safe.
 #[must_use = "a record is safe only when its receipt says so"]
-pub struct Receipt(pub(crate) tokio::sync::oneshot::Receiver<Result<(), StoreFault>>);
+pub struct Receipt(pub(crate) oneshot::Receiver<Result<(), StoreFault>>);
 
 /// Who waits at the other end of a [`Receipt`].
-pub(crate) type Done = tokio::sync::oneshot::Sender<Result<(), StoreFault>>;
+pub(crate) type Done = oneshot::Sender<Result<(), StoreFault>>;
+
+/// Puts a record into the queue of whoever writes it.
+pub(crate) async fn submit<J>(
+    jobs: &mpsc::Sender<J>,
+    record: RunRecord,
+    append: impl FnOnce(Box<RunRecord>, Done) -> J,
+) -> Result<Receipt, StoreFault> {
+    let (done, receipt) = oneshot::channel();
+    jobs.send(append(Box::new(record), done)).await.map_err(|_| StoreFault::Closed)?;
+    Ok(Receipt(receipt))
+}
 
 /// Says what became of a record. A caller that submitted and left still gets its failure into the log; that nothing more
 /// fits is told there once, not for each record.

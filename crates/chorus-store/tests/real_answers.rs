@@ -1,7 +1,7 @@
 //! Cached answers in a real `redis-server`, where one is on the PATH:
 //! `cargo test -p chorus-store --test real_answers -- --ignored`. Without one it says so and passes.
 
-#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod redis_server;
 
@@ -184,7 +184,7 @@ async fn a_server_that_forgot_everything_begins_an_epoch_that_never_was() {
     keep(&one, answer("a", "k"), BOUNDS).await;
     let before = one.epoch().await.unwrap();
     // As an eviction of that one key would: the answer itself is still there.
-    let port = server.port.to_string();
+    let port = server.0.port().to_string();
     let forget =
         ["-p", &port, "-a", "sesame", "--no-auth-warning", "-n", "2", "DEL", "lost:epoch", "lost:turns"];
     let Ok(done) = Command::new("redis-cli").args(forget).output() else { return };
@@ -199,7 +199,7 @@ async fn a_server_that_hangs_is_asked_once_and_then_left_alone() {
     let Some(server) = Server::start().await else { return };
     let it = replica(&server, "slow:", Duration::from_millis(60));
     it.epoch().await.unwrap();
-    let pid = server.process.id().to_string();
+    let pid = server.0.process_id().to_string();
     let stop = |signal: &str| assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
     stop("-STOP");
     let started = Instant::now();

@@ -1,7 +1,7 @@
 //! The store of workflow states and the counters of limits against a real `redis-server`, where one is on the PATH:
 //! `cargo test -p chorus-store --test real_redis -- --ignored`. Without one it says so and passes.
 
-#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod redis_server;
 

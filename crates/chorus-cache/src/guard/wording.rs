@@ -10,13 +10,19 @@ use super::Reading;
 pub const WORDING: f64 = 0.25;
 
 /// Texts so alike are alike enough, whatever they share. Source: as above.
-pub const ENOUGH: f64 = 0.94;
+const ENOUGH: f64 = 0.94;
 
 /// The least likeness of two texts that share that part of their words, in 0..=1, where `threshold` is that of two texts that
 /// share none.
 #[must_use]
 pub fn least_alike(threshold: f64, shared: f64) -> f64 {
-    (threshold + WORDING * shared).min(ENOUGH.max(threshold))
+    least_alike_by(WORDING, threshold, shared)
+}
+
+/// The same where sharing every word adds `wording`.
+#[must_use]
+pub fn least_alike_by(wording: f64, threshold: f64, shared: f64) -> f64 {
+    (threshold + wording * shared).min(ENOUGH.max(threshold))
 }
 
 /// The part of all words of either text that both have, in 0..=1: forms of one word, and words that say the same, are one.

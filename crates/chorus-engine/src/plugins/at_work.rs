@@ -2,7 +2,8 @@
 //!
 //! A plugin is made for one request and has up to three halves: [`before`](AtWork::before) anybody is called,
 //! [`after`](AtWork::after) the answer is made, and [`kept`](AtWork::kept) once all of it has left. It knows no single
-//! plugin; in which turn each one looks, [`turns`](crate::turns) says. **Invariant:** a stream whose plugins have no use for the whole answer is not held.
+//! plugin; in which turn each one looks, [`turns`](crate::turns) says. **Invariant:** a stream whose plugins have no use for
+//! the whole answer is not held.
 
 use super::notes::Notes;
 use crate::calls::LiveCalls;

@@ -1,9 +1,8 @@
 //! Conversations that keep their model, and those that are free to change it.
 
-use crate::shared_cache::Redis;
 use crate::support::{House, user};
 use chorus_store::RunStatus;
-use chorus_testkit::{ChatAnswer, Received, Script};
+use chorus_testkit::{ChatAnswer, Received, RedisServer, Script};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -73,15 +72,15 @@ fn result() -> Value {
 }
 
 /// Two houses that keep what they know of conversations in that server.
-async fn replicas(learning: &str, redis: &Redis) -> [House; 2] {
-    let address = format!("127.0.0.1:{}", redis.port);
+async fn replicas(learning: &str, redis: &RedisServer) -> [House; 2] {
+    let address = format!("127.0.0.1:{}", redis.port());
     let shared = format!("state_store: {{ backend: redis, redis: {{ address: '{address}' }} }} }}");
     let learning = format!("{}, {shared}", learning.strip_suffix(" }").unwrap());
     [open(&learning).await, open(&learning).await]
 }
 
 /// A server is told beside the answer: it knows a moment later.
-async fn settled(redis: Option<&Redis>) {
+async fn settled(redis: Option<&RedisServer>) {
     if redis.is_some() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -99,16 +98,16 @@ async fn d15_a_tool_call_is_answered_by_the_model_that_made_it_and_the_next_task
 #[tokio::test]
 #[ignore = "needs a redis-server"]
 async fn d15_replicas_that_share_conversations_hold_a_tool_call_and_a_running_conversation() {
-    let Some(redis) = Redis::start().await else { return };
+    let Some(redis) = RedisServer::start(None).await.unwrap() else { return };
     let [one, other] = replicas(OFF, &redis).await;
     a_tool_call_is_held([&one, &other], Some(&redis)).await;
-    let Some(redis) = Redis::start().await else { return };
+    let Some(redis) = RedisServer::start(None).await.unwrap() else { return };
     let [one, other] = replicas(PROTECTED, &redis).await;
     a_running_conversation_stays([&one, &other], Some(&redis)).await;
 }
 
 /// Turns that alternate between these, which may be one.
-async fn a_tool_call_is_held([house, other]: [&House; 2], redis: Option<&Redis>) {
+async fn a_tool_call_is_held([house, other]: [&House; 2], redis: Option<&RedisServer>) {
     let first = turn(house, &json!([user("alpha, look")])).await;
     settled(redis).await;
     assert_eq!(first.header("x-vsr-selected-model"), Some("a"));
@@ -132,7 +131,7 @@ async fn d15_a_running_conversation_stays_unless_another_is_better_by_more_than_
 }
 
 /// Turns that alternate between these, which may be one.
-async fn a_running_conversation_stays([house, other]: [&House; 2], redis: Option<&Redis>) {
+async fn a_running_conversation_stays([house, other]: [&House; 2], redis: Option<&RedisServer>) {
     let first = turn(house, &json!([user("a question")])).await;
     settled(redis).await;
     assert_eq!(first.header("x-vsr-selected-model"), Some("a"));

@@ -1,71 +1,31 @@
 //! Answers that two servers share over a real `redis-server`, where one is on the PATH:
 //! `cargo test -p chorus-server --test doors shared_cache -- --ignored`. Without one it says so and passes.
 
-#![expect(clippy::print_stderr, reason = "who runs it should hear why it did nothing")]
-
 use crate::cache::{CACHED, Words, auto, is_hit, repeating};
 use crate::support::{House, Setup};
 use chorus_store::SqliteKeys;
-use chorus_testkit::Script;
+use chorus_testkit::{RedisServer, Script};
 use serde_json::json;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-/// A Redis server of our own, which ends with the test.
-pub(crate) struct Redis {
-    process: Child,
-    pub(crate) port: u16,
-    _folder: tempfile::TempDir,
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-impl Redis {
-    /// `None` where there is none.
-    pub(crate) async fn start() -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let args = ["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""];
-        let server = Command::new("redis-server")
-            .args(args)
-            .current_dir(folder.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(process) = server else {
-            eprintln!("skipped: no redis-server on the PATH (Debian: apt-get install redis-server)");
-            return None;
-        };
-        while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-        Some(Self { process, port, _folder: folder })
-    }
-
-    /// A server whose answers are here.
-    async fn house(&self, keys: &SqliteKeys) -> House {
-        let file = format!(
-            "{CACHED}global:\n  stores:\n    response_cache:\n      backend_type: redis\n      redis: {{ connection: {{ \
-             host: 127.0.0.1, port: {} }} }}\n",
-            self.port
-        );
-        let mut setup = Setup { encoder: Some(Arc::new(Words)), ..Setup::of(&file) };
-        setup.keys = Some((keys.clone(), false));
-        setup.open().await
-    }
+/// A server whose answers are in that Redis.
+async fn house(redis: &RedisServer, keys: &SqliteKeys) -> House {
+    let file = format!(
+        "{CACHED}global:\n  stores:\n    response_cache:\n      backend_type: redis\n      redis: {{ connection: {{ \
+         host: 127.0.0.1, port: {} }} }}\n",
+        redis.port()
+    );
+    let mut setup = Setup { encoder: Some(Arc::new(Words)), ..Setup::of(&file) };
+    setup.keys = Some((keys.clone(), false));
+    setup.open().await
 }
 
 #[tokio::test]
 #[ignore = "needs a redis-server"]
 async fn f01_f09_replicas_share_answers_and_what_is_taken_out_and_tenants_share_nothing() {
-    let Some(redis) = Redis::start().await else { return };
+    let Some(redis) = RedisServer::start(None).await.unwrap() else { return };
     let keys = SqliteKeys::in_memory().unwrap();
-    let (one, other) = (redis.house(&keys).await, redis.house(&keys).await);
+    let (one, other) = (house(&redis, &keys).await, house(&redis, &keys).await);
     one.up.on_each("m", [Script::reply("first"), Script::reply("never")]);
     other.up.on_each("m", [Script::reply("of the other tenant"), Script::reply("second")]);
     let of = |user: &str| {
@@ -115,8 +75,8 @@ async fn f01_f09_replicas_share_answers_and_what_is_taken_out_and_tenants_share_
 #[tokio::test]
 #[ignore = "needs a redis-server"]
 async fn requests_go_on_without_their_redis_server() {
-    let Some(redis) = Redis::start().await else { return };
-    let house = redis.house(&SqliteKeys::in_memory().unwrap()).await;
+    let Some(redis) = RedisServer::start(None).await.unwrap() else { return };
+    let house = house(&redis, &SqliteKeys::in_memory().unwrap()).await;
     let body = repeating("the answer?", &json!({}));
     let first = house.chat(&body).await;
     house.record(first.header("x-vsr-replay-id")).await;

@@ -7,7 +7,8 @@
 
 use super::cached::{CachedMemories, FoundLook, FoundMemories};
 use super::{Memory, MemoryStore};
-use crate::redis_line::{RedisFault, RedisLine, RedisPlace, RedisPlaceFault, Rest};
+use crate::redis_line::{RedisFault, RedisLine, RedisPlace, RedisPlaceFault, ttl_ms};
+use crate::rest::Rest;
 use chorus_vectors::{from_bytes, to_bytes};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -22,7 +23,7 @@ const QUESTIONS: usize = 16;
 /// Most bytes of what was found for one question; more is not kept (`max_found_memory_bytes`).
 const FOUND_BYTES: usize = 256 << 10;
 /// Longest time to live: a year.
-const LONGEST_MS: u64 = 365 * 86_400_000;
+const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 
 /// The name of a user's hash is `KEYS[1]`; a question. Gives the turn, and what was found and its vectors, or nothing.
 const LOOK: &str = r"
@@ -83,7 +84,7 @@ impl CachedMemories {
         let found = RedisFound {
             line: RedisLine::new(place, STEP_TIME, STEP_TIME)?,
             prefix: place.key_prefix.clone(),
-            ttl_ms: u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX).clamp(1, LONGEST_MS),
+            ttl_ms: ttl_ms(ttl.min(LONGEST)),
             rest: Rest::default(),
             look: redis::Script::new(LOOK),
             put: redis::Script::new(PUT),
@@ -95,13 +96,13 @@ impl CachedMemories {
 
 impl RedisFound {
     async fn step<T: FromRedisValue>(&self, step: ScriptInvocation<'_>) -> Result<T, RedisFault> {
-        let answer = self.line.answer(STEP_TIME, async |line| step.invoke_async(line).await).await;
-        match &answer {
-            Ok(_) => self.rest.end(),
-            Err(fault) if self.rest.begin(fault.0) => {
-                tracing::warn!(%fault, "the Redis server of found memories failed; their store is asked instead");
-            }
-            Err(_) => {}
+        let answer = self.line.answer(async |line| step.invoke_async(line).await).await;
+        let failure = answer.as_ref().err().map(|fault| fault.0);
+        if self.rest.saw(failure) {
+            tracing::warn!(
+                kind = failure,
+                "the Redis server of found memories failed; their store is asked instead"
+            );
         }
         answer
     }

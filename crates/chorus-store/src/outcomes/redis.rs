@@ -12,18 +12,13 @@
 
 use super::{Outcome, OutcomeFault, OutcomeMark, OutcomeStore, Told};
 use crate::RunId;
-use crate::redis_line::{RedisFault, RedisLine, RedisPlace, RedisPlaceFault};
+use crate::redis_line::{
+    CONNECT_TIME, RedisFault, RedisLine, RedisPlace, RedisPlaceFault, STEP_TIME, ttl_ms,
+};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// How long a connection may take.
-const CONNECT_TIME: Duration = Duration::from_secs(5);
-/// How long one step may take, its connection included.
-const STEP_TIME: Duration = Duration::from_secs(10);
-/// Longest time to live: ten years.
-const LONGEST_MS: u64 = 10 * 365 * 86_400_000;
 
 /// The prefix is `KEYS[1]`; the sender's key, the run, what is judged of it, the outcome, the time to live in milliseconds, and
 /// how many outcomes at most. Gives `new`, or what was told under that key before, or nothing. Redis 6.2 or later, Valkey.
@@ -71,7 +66,7 @@ impl RedisOutcomes {
         Ok(Self {
             line: RedisLine::new(place, CONNECT_TIME, STEP_TIME)?,
             prefix: place.key_prefix.clone(),
-            ttl_ms: u64::try_from(keep_for.as_millis()).unwrap_or(u64::MAX).clamp(1, LONGEST_MS),
+            ttl_ms: ttl_ms(keep_for),
             most,
             tell: redis::Script::new(TELL),
         })
@@ -82,7 +77,7 @@ impl RedisOutcomes {
         let mut step = self.tell.prepare_invoke();
         step.key(self.prefix.as_str()).arg(key).arg(outcome.run.as_str());
         step.arg(json(&(outcome.target, &outcome.target_ref))?).arg(text).arg(self.ttl_ms).arg(self.most);
-        let before: String = self.line.answer(STEP_TIME, async |line| step.invoke_async(line).await).await?;
+        let before: String = self.line.answer(async |line| step.invoke_async(line).await).await?;
         if before == "new" {
             return Ok(Told::New);
         }
@@ -93,8 +88,7 @@ impl RedisOutcomes {
     async fn of_run(&self, run: &RunId) -> Result<Vec<Outcome>, OutcomeFault> {
         let mut ask = redis::cmd("LRANGE");
         ask.arg(format!("{}outcomes:of:{run}", self.prefix)).arg(0).arg(-1);
-        let texts: Vec<String> =
-            self.line.answer(STEP_TIME, async |line| ask.query_async(line).await).await?;
+        let texts: Vec<String> = self.line.answer(async |line| ask.query_async(line).await).await?;
         Ok(texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect())
     }
 
@@ -108,7 +102,7 @@ impl RedisOutcomes {
         let mut range = redis::cmd(ask);
         range.arg(format!("{}outcomes", self.prefix)).arg(&ends).arg("COUNT").arg(most.max(1));
         let rows: Vec<(String, BTreeMap<String, String>)> =
-            self.line.answer(STEP_TIME, async |line| range.query_async(line).await).await?;
+            self.line.answer(async |line| range.query_async(line).await).await?;
         Ok(rows.iter().filter_map(row).take(most).collect())
     }
 }

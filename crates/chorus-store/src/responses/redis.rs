@@ -5,18 +5,12 @@
 //! settled in one step; and no fault repeats an address, a password or a word of a response.
 
 use super::{KeptResponse, ResponseFault, ResponseLimits, ResponseStore, now};
-use crate::redis_line::{RedisFault, RedisLine, RedisPlace, RedisPlaceFault};
+use crate::redis_line::{
+    CONNECT_TIME, LONGEST, RedisFault, RedisLine, RedisPlace, RedisPlaceFault, STEP_TIME,
+};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use redis::{Cmd, FromRedisValue, ScriptInvocation};
-use std::time::Duration;
-
-/// How long a connection may take.
-const CONNECT_TIME: Duration = Duration::from_secs(5);
-/// How long one step may take, its connection included.
-const STEP_TIME: Duration = Duration::from_secs(10);
-/// Longest time to live: ten years. The server's clock plus this is far from any overflow.
-const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 /// The prefix is `KEYS[1]`; the name, the seconds that are left, the time of its making, how many responses at most, and fields
 /// with their values. Redis 5 or later, Valkey; one server, for a script names keys that are not among its `KEYS`.
@@ -86,11 +80,11 @@ impl RedisResponses {
     }
 
     async fn step<T: FromRedisValue>(&self, step: ScriptInvocation<'_>) -> Result<T, RedisFault> {
-        self.line.answer(STEP_TIME, async |line| step.invoke_async(line).await).await
+        self.line.answer(async |line| step.invoke_async(line).await).await
     }
 
     async fn ask<T: FromRedisValue>(&self, question: Cmd) -> Result<T, RedisFault> {
-        self.line.answer(STEP_TIME, async |line| question.query_async(line).await).await
+        self.line.answer(async |line| question.query_async(line).await).await
     }
 
     async fn put_now(&self, it: KeptResponse) -> Result<(), ResponseFault> {

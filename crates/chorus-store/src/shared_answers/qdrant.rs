@@ -10,7 +10,8 @@
 
 use super::{AnswersFault, KeyLook, KeyWish, Near, SharedAnswer, SharedAnswers, SharedPut, SharedRow};
 use crate::qdrant::{self, Collection, Field, Point, QdrantFault, QdrantLink, all, below, has_id, is};
-use crate::redis_line::Rest;
+use crate::redis_line::ttl_ms;
+use crate::rest::Rest;
 use chorus_cache::{Bounds, Filter, Labels, Listed, NewAnswer, Tally, Worded};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
 const ANSWERS: &[Field] = &[("kind", qdrant::keyword), ("queue", qdrant::integer), ("ends", qdrant::integer)];
@@ -30,9 +31,6 @@ const READ_MOST: usize = 100_000;
 
 /// Points that are deleted by one question.
 const PAGE: usize = 256;
-
-/// Longest time to live: ten years.
-const LONGEST_MS: u64 = 10 * 365 * 86_400_000;
 
 /// The vector of a point that is not looked for by one.
 const NO_VECTOR: [f32; 1] = [1.0];
@@ -70,7 +68,7 @@ impl QdrantAnswers {
             return Err(AnswersFault("it failed a moment ago"));
         }
         asked.await.map_err(|fault| {
-            self.rest.begin(FAILED);
+            self.rest.saw(Some(FAILED));
             tracing::warn!(%fault, "the server of cached answers failed; requests are answered without it");
             AnswersFault(FAILED)
         })
@@ -127,8 +125,7 @@ impl QdrantAnswers {
             return Ok(SharedPut::OfAnEarlierEpoch);
         }
         let (now, id) = (now_ms(), point_id(&new.exact));
-        self.make_room(&id, bounds.entries, now).await?;
-        let ends = now + new.ttl_ms.clamp(1, LONGEST_MS);
+        let ends = now + ttl_ms(Duration::from_millis(new.ttl_ms));
         let payload = json!({
             "kind": "answer", "epoch": epoch, "exact": new.exact, "id": new.id, "labels": new.labels,
             "body": String::from_utf8_lossy(&new.body), "stored_at": now, "queue": now, "ends": ends, "hits": 0,
@@ -144,33 +141,25 @@ impl QdrantAnswers {
             self.ask(self.rows.upsert(vec![row], it.vector.len())).await?;
         }
         self.count(|it| it.stored += 1);
+        self.make_room(bounds.entries, now).await?;
         Ok(SharedPut::Stored)
     }
 
-    /// Takes out what is over, and who makes room first, so that one more fits.
-    async fn make_room(&self, new: &str, entries: usize, now: u64) -> Result<(), AnswersFault> {
+    /// Takes out what is over, and who makes room first for what was stored.
+    async fn make_room(&self, entries: usize, now: u64) -> Result<(), AnswersFault> {
         let over = || all(vec![below("ends", now)]);
         let expired = self.ask(self.answers.count(over())).await?;
         if expired > 0 {
             self.ask(self.answers.delete(over())).await?;
             self.ask(self.rows.delete(over())).await?;
-            self.count(|it| it.expired += expired as u64);
         }
-        if self.excess(new, entries).await? > 0 {
-            // Looked up first and counted after: what another replica takes out meanwhile is not taken out twice.
-            let first = self.ask(self.answers.earliest(answers(), "queue", PAGE)).await?;
-            let excess = self.excess(new, entries).await?;
-            let evicted = self.delete(first.into_iter().take(excess).map(|it| it.id).collect()).await?;
-            self.count(|it| it.evicted += evicted as u64);
-        }
+        let first = self.ask(self.answers.too_much(&answers(), "queue", entries, PAGE)).await?;
+        let evicted = self.delete(first).await?;
+        self.count(|it| {
+            it.expired += expired as u64;
+            it.evicted += evicted as u64;
+        });
         Ok(())
-    }
-
-    /// How many answers there are too many, once the one at that point is kept.
-    async fn excess(&self, new: &str, entries: usize) -> Result<usize, AnswersFault> {
-        let there = self.ask(self.answers.count(answers())).await?;
-        let is_there = self.ask(self.answers.count(by_id(&[new.to_owned()]))).await?;
-        Ok((there + 1 - is_there.min(1)).saturating_sub(entries))
     }
 
     async fn delete(&self, ids: Vec<String>) -> Result<usize, AnswersFault> {

@@ -5,7 +5,8 @@
 
 use super::scripts::Scripts;
 use super::{AnswersFault, KeyLook, KeyWish, SharedAnswer, SharedAnswers, SharedPut, SharedRow, SharedRows};
-use crate::redis_line::{self, RedisLine, RedisPlace, RedisPlaceFault, Rest};
+use crate::redis_line::{RedisFault, RedisLine, RedisPlace, RedisPlaceFault, ttl_ms};
+use crate::rest::Rest;
 use chorus_cache::{Bounds, Filter, Listed, NewAnswer, Tally};
 use chorus_vectors::{from_bytes, to_bytes};
 use futures_util::FutureExt as _;
@@ -17,21 +18,17 @@ use std::time::Duration;
 /// Rows of a partition, or answers of a listing, in one step: a server does one step at a time.
 const PAGE: usize = 256;
 
-/// Longest time to live: ten years. The server's clock plus this is far from any overflow.
-const LONGEST_MS: u64 = 10 * 365 * 86_400_000;
-
 /// The answers. It connects when it is first used.
 pub struct RedisAnswers {
     line: RedisLine,
     prefix: String,
-    timeout: Duration,
     scripts: Scripts,
     rest: Rest,
 }
 
 impl fmt::Debug for RedisAnswers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisAnswers").field("timeout", &self.timeout).finish_non_exhaustive()
+        f.debug_struct("RedisAnswers").field("prefix", &self.prefix).finish_non_exhaustive()
     }
 }
 
@@ -44,7 +41,6 @@ impl RedisAnswers {
         Ok(Self {
             line: RedisLine::new(place, timeout, timeout)?,
             prefix: place.key_prefix.clone(),
-            timeout,
             scripts: Scripts::new(),
             rest: Rest::default(),
         })
@@ -56,17 +52,9 @@ impl RedisAnswers {
             return Err(AnswersFault("it failed a moment ago"));
         }
         step.key(self.prefix.as_str());
-        let asked = async {
-            let mut connection = self.line.connection().await?;
-            step.invoke_async::<T>(&mut connection).await
-        };
-        let answered: Result<T, &'static str> = match tokio::time::timeout(self.timeout, asked).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(fault)) => Err(redis_line::kind(&fault)),
-            Err(_) => Err("it did not answer in time"),
-        };
-        answered.map_err(|kind| {
-            self.rest.begin(kind);
+        let answered = self.line.answer(async |line| step.invoke_async(line).await).await;
+        answered.map_err(|RedisFault(kind)| {
+            self.rest.saw(Some(kind));
             tracing::warn!(kind, "the server of cached answers failed; requests are answered without it");
             AnswersFault(kind)
         })
@@ -112,7 +100,7 @@ impl RedisAnswers {
         };
         let mut step = self.scripts.put.prepare_invoke();
         step.arg(epoch).arg(&new.exact).arg(partition).arg(&new.id).arg(labels).arg(&*new.body).arg(text);
-        step.arg(vector).arg(new.ttl_ms.clamp(1, LONGEST_MS)).arg(new.bytes());
+        step.arg(vector).arg(ttl_ms(Duration::from_millis(new.ttl_ms))).arg(new.bytes());
         step.arg(bounds.entries).arg(bounds.bytes);
         let told: String = self.ask(step).await?;
         Ok(match told.as_str() {

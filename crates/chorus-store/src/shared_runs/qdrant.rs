@@ -11,7 +11,7 @@
 
 use super::RunsPlace;
 use super::content::{apart, whole};
-use crate::qdrant::{self, Collection, Field, Point, QdrantLink, all, below, has_id, is};
+use crate::qdrant::{self, Collection, Field, Point, QdrantLink, all, at_least, below, has_id, is};
 use crate::{Page, RunFilter, RunId, RunRecord, StoreFault};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -92,23 +92,11 @@ impl QdrantRuns {
 
     /// Takes out the oldest of what is too much, and gives whether there may be more of it.
     async fn make_room(&self) -> Result<bool, StoreFault> {
-        let over = self.over().await?;
-        if over == 0 {
-            return Ok(false);
-        }
-        let oldest = self.points.earliest(all(Vec::new()), MADE_AT, over.min(ROOM_PART)).await?;
-        // Another replica may have made room before that.
-        let over = self.over().await?;
-        let ids: Vec<String> = oldest.into_iter().take(over).map(|point| point.id).collect();
+        let ids = self.points.too_much(&all(Vec::new()), MADE_AT, self.most, ROOM_PART).await?;
         if !ids.is_empty() {
             self.points.delete(all(vec![has_id(&ids)])).await?;
         }
-        Ok(over > ids.len() && !ids.is_empty())
-    }
-
-    /// How many runs are too much.
-    async fn over(&self) -> Result<usize, StoreFault> {
-        Ok(self.points.count(all(Vec::new())).await?.saturating_sub(self.most))
+        Ok(ids.len() == ROOM_PART)
     }
 
     async fn forgotten(&self, older: Duration) -> Result<(), StoreFault> {
@@ -287,10 +275,6 @@ fn point(record: &mut RunRecord, id: &str) -> Result<Value, StoreFault> {
 fn runs(points: &[Point]) -> Result<Vec<RunRecord>, StoreFault> {
     let records = points.iter().filter_map(|point| Some((point.text("record")?, point.text("content"))));
     records.map(|(record, content)| whole(record, content.unwrap_or_default())).collect()
-}
-
-fn at_least(field: &str, number: u64) -> Value {
-    json!({"key": field, "range": {"gte": number}})
 }
 
 fn conditions(filter: &RunFilter) -> Vec<Value> {

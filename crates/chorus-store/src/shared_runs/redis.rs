@@ -6,7 +6,9 @@
 use super::RunsPlace;
 use super::content::{apart, whole};
 use super::scripts::Scripts;
-use crate::redis_line::{RedisFault, RedisLine, RedisPlace, RedisPlaceFault};
+use crate::redis_line::{
+    CONNECT_TIME, RedisFault, RedisLine, RedisPlace, RedisPlaceFault, STEP_TIME, ttl_ms,
+};
 use crate::{Page, RunFilter, RunId, RunRecord, RunStatus, StoreFault};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -14,18 +16,14 @@ use redis::{FromRedisValue, ScriptInvocation};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// How long a connection may take.
-const CONNECT_TIME: Duration = Duration::from_secs(5);
-/// How long one step may take, its connection included.
-const STEP_TIME: Duration = Duration::from_secs(10);
 /// Most records of one step: a server does one step at a time.
 const PUT_MOST: usize = 32;
 /// Most runs that are looked at in one step.
 const PAGE_MOST: u64 = 128;
 /// Most runs whose content goes in one step.
 const TRIM_MOST: u64 = 1000;
-/// Longest time to live: ten years. The server's clock plus this is far from any overflow.
-const LONGEST_MS: u64 = 10 * 365 * 86_400_000;
+/// A script's numbers are exact up to here.
+const EXACT: u64 = 1 << 53;
 
 /// The runs of one server. It connects when it is first asked.
 pub struct RedisRuns {
@@ -54,7 +52,7 @@ impl RedisRuns {
         Ok(Self {
             line: RedisLine::new(place, CONNECT_TIME, STEP_TIME)?,
             prefix: place.key_prefix.clone(),
-            ttl_ms: u64::try_from(keep_for.as_millis()).unwrap_or(u64::MAX).clamp(1, LONGEST_MS),
+            ttl_ms: ttl_ms(keep_for),
             most,
             scripts: Scripts::new(),
         })
@@ -65,12 +63,12 @@ impl RedisRuns {
     /// # Errors
     /// [`RedisFault`].
     pub async fn reached(&self) -> Result<(), RedisFault> {
-        self.line.answer(STEP_TIME, async |line| redis::cmd("PING").query_async(line).await).await
+        self.line.answer(async |line| redis::cmd("PING").query_async(line).await).await
     }
 
     async fn step<T: FromRedisValue>(&self, mut step: ScriptInvocation<'_>) -> Result<T, RedisFault> {
         step.key(self.prefix.as_str());
-        self.line.answer(STEP_TIME, async |line| step.invoke_async(line).await).await
+        self.line.answer(async |line| step.invoke_async(line).await).await
     }
 
     async fn put(&self, records: &mut [RunRecord]) -> Result<BTreeSet<String>, StoreFault> {
@@ -93,7 +91,7 @@ impl RedisRuns {
         let mut get = redis::cmd("HMGET");
         get.arg(format!("{}run:{id}", self.prefix)).arg("record").arg("content");
         let (record, content): (Option<String>, Option<String>) =
-            self.line.answer(STEP_TIME, async |line| get.query_async(line).await).await?;
+            self.line.answer(async |line| get.query_async(line).await).await?;
         record.map(|record| whole(&record, &content.unwrap_or_default())).transpose()
     }
 
@@ -120,7 +118,7 @@ impl RedisRuns {
     }
 
     async fn trimmed(&self, decision: &str, keep: u64, window: u64) -> Result<u64, StoreFault> {
-        let (mut before, mut skip, mut left, mut gone) = (String::new(), keep.min(LONGEST_MS), window, 0);
+        let (mut before, mut skip, mut left, mut gone) = (String::new(), keep.min(EXACT), window, 0);
         while left > 0 {
             let most = left.min(TRIM_MOST);
             let mut step = self.scripts.trim.prepare_invoke();
