@@ -4,6 +4,7 @@
 //! and makes no second attempt: [`crate::calls`] does.
 
 mod checks;
+mod circuit;
 mod deployment;
 mod line;
 mod missed;
@@ -15,13 +16,14 @@ use chorus_collab::{CallFault, Chunks};
 use chorus_spec::{ApiFormat, Endpoint, Model, ModelId, QdrantPlace, Spec, Template};
 use chorus_upstream::reliability::BreakerState;
 use chorus_upstream::{ChunkStream, Secret, Target, TargetBuilder, Timeouts, Upstream, Vectors, VectorsWish};
-use chorus_wire::{ChatReply, ChatRequest, RawObject};
+use chorus_wire::{ChatReply, ChatRequest, Chunk, RawObject};
 use deployment::{Deployment, Underway, lock};
-use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::{Stream, StreamExt};
 use missed::{call_fault, misconfigured};
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, Once};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 pub(crate) use line::{Line, Until};
@@ -228,7 +230,7 @@ impl Backends {
         let limits = deployment.timeouts(call.total);
         let body = body_of(call.request, &deployment.backend.endpoint).into();
         match self.upstream.stream(&target, body, call.headers, &limits).await {
-            Ok(chunks) => Ok(watched(chunks, underway)),
+            Ok(chunks) => Ok(Watched { chunks, underway: Some(underway), took: None }.boxed()),
             Err(fault) => {
                 underway.failed(&fault);
                 Err(fault.into())
@@ -299,31 +301,39 @@ impl Backends {
 
 /// Waits its turn where a backend takes only so many calls at once.
 async fn entered(deployment: &Arc<Deployment>, total: Duration, tokens: u64) -> Result<Underway, Missed> {
-    let entering = tokio::time::timeout(total, deployment.enter(tokens));
+    if let Some(underway) = deployment.enter_at_once(tokens) {
+        return Ok(underway);
+    }
+    let entering = Box::pin(tokio::time::timeout(total, deployment.enter(tokens)));
     entering.await.map_err(|_| missed::too_busy())
 }
 
 /// A stream whose end reaches the backend's breaker: one that dies amid the answer has failed (case C08).
-fn watched(chunks: ChunkStream, underway: Underway) -> Chunks {
-    let state = Some((chunks, underway, None));
-    stream::unfold(state, |state| async move {
-        let (mut chunks, underway, mut took) = state?;
-        match chunks.next().await {
-            Some(Ok(chunk)) => {
-                took = chunk.usage.map(|usage| usage.total_tokens).or(took);
-                Some((Ok(chunk), Some((chunks, underway, took))))
-            }
-            Some(Err(fault)) => {
-                underway.failed(&fault);
-                Some((Err(call_fault(&fault)), None))
-            }
-            None => {
-                underway.succeeded(took);
-                None
+struct Watched {
+    chunks: ChunkStream,
+    /// Gone once it has ended.
+    underway: Option<Underway>,
+    took: Option<u64>,
+}
+
+impl Stream for Watched {
+    type Item = Result<Chunk, CallFault>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.underway.is_none() {
+            return Poll::Ready(None);
+        }
+        let item = ready!(self.chunks.poll_next_unpin(cx));
+        if let Some(Ok(chunk)) = &item {
+            self.took = chunk.usage.map(|usage| usage.total_tokens).or(self.took);
+        } else if let Some(underway) = self.underway.take() {
+            match &item {
+                Some(Err(fault)) => underway.failed(fault),
+                _ => underway.succeeded(self.took),
             }
         }
-    })
-    .boxed()
+        Poll::Ready(item.map(|item| item.map_err(|fault| call_fault(&fault))))
+    }
 }
 
 /// The body for that place. What only an Anthropic backend understands goes to no other (case B22).

@@ -23,14 +23,16 @@ use chorus_collab::{
     ModelCalls, Reply,
 };
 use chorus_spec::{Model, ModelId, ModelRef};
-use chorus_wire::{ChatRequest, Chunk};
+use chorus_wire::{ChatRequest, Chunk, Usage};
 use futures_util::future::BoxFuture;
-use futures_util::stream::{self, FuturesUnordered};
-use futures_util::{FutureExt, StreamExt};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, Stream, StreamExt, ready};
 use persist::Turn;
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 /// Told when a panel member is done; its seat, its name, why it failed, and how long it took.
@@ -295,28 +297,43 @@ fn attempted<'a>(turn: &'a Turn<'_>, request: &'a ChatRequest) -> Attempted<'a> 
 
 /// The chunks, entered in the ledger as they pass.
 fn counted(chunks: Chunks, entry: Entry, started: Instant) -> Chunks {
-    let state = (chunks, entry, None);
-    stream::unfold(Some(state), move |state| async move {
-        let (mut chunks, entry, mut usage) = state?;
-        match chunks.next().await {
+    Counted { chunks: Some(chunks), entry, usage: None, started }.boxed()
+}
+
+/// Chunks that are counted as they pass.
+struct Counted {
+    /// `None` once they have come to their end.
+    chunks: Option<Chunks>,
+    entry: Entry,
+    usage: Option<Usage>,
+    started: Instant,
+}
+
+impl Stream for Counted {
+    type Item = Result<Chunk, CallFault>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(chunks) = &mut self.chunks else { return Poll::Ready(None) };
+        let item = ready!(chunks.as_mut().poll_next(cx));
+        match &item {
             Some(Ok(chunk)) => {
-                usage = chunk.usage.or(usage);
+                self.usage = chunk.usage.or(self.usage);
                 if chunk.has_output() {
-                    entry.output(&text_of(&chunk), started.elapsed());
+                    self.entry.output(&text_of(chunk), self.started.elapsed());
                 }
-                Some((Ok(chunk), Some((chunks, entry, usage))))
             }
             Some(Err(fault)) => {
-                entry.close(AttemptEnd::Failed(fault.kind, fault.public.clone()), usage, started.elapsed());
-                Some((Err(fault), None))
+                let end = AttemptEnd::Failed(fault.kind, fault.public.clone());
+                self.entry.close(end, self.usage, self.started.elapsed());
+                self.chunks = None;
             }
             None => {
-                entry.close(AttemptEnd::Answered, usage, started.elapsed());
-                None
+                self.entry.close(AttemptEnd::Answered, self.usage, self.started.elapsed());
+                self.chunks = None;
             }
         }
-    })
-    .boxed()
+        Poll::Ready(item)
+    }
 }
 
 /// What a prompt takes, estimated: its text, and four tokens a message for what frames it.
@@ -335,14 +352,14 @@ pub(crate) fn cap_output(request: &mut ChatRequest, most: u64) {
     }
 }
 
-fn text_of(chunk: &Chunk) -> String {
-    let mut text = String::new();
-    for choice in &chunk.choices {
-        text.extend(choice.content.as_deref());
-        text.extend(choice.reasoning.as_deref());
-        text.extend(choice.tool_calls.iter().map(|call| call.arguments.as_str()));
-    }
-    text
+/// All that a chunk says, in one text; the usual chunk says one thing.
+fn text_of(chunk: &Chunk) -> Cow<'_, str> {
+    let mut said = chunk.choices.iter().flat_map(|choice| {
+        let texts = choice.content.as_deref().into_iter().chain(choice.reasoning.as_deref());
+        texts.chain(choice.tool_calls.iter().map(|call| call.arguments.as_str()))
+    });
+    let first = said.next().unwrap_or_default();
+    said.fold(Cow::Borrowed(first), |all, more| all + more)
 }
 
 fn fault(kind: FaultKind, public: String) -> CallFault {

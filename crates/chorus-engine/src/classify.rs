@@ -48,7 +48,7 @@ impl Classifiers {
         encoder_gate: Arc<Semaphore>,
     ) -> Result<Self, PrepareFault> {
         let recipe = recipe();
-        let asks = recipe.signals.iter().map(|s| Ask { family: s.family(), rule: s.name.clone() }).collect();
+        let asks = recipe.signals.iter().map(|s| Ask::new(s.family(), s.name.as_str())).collect();
         let extractor = Extractor::prepare(&recipe, global, encoder.clone())?;
         extractor.warm();
         Ok(Self { extractor: Arc::new(extractor), asks, encoder, encoder_gate })
@@ -59,7 +59,7 @@ impl Classifiers {
     /// # Errors
     /// [`Code::Internal`] when a classifier panics.
     pub async fn observe(&self, families: &[Family], request: ChatRequest) -> Result<Evidence, Fault> {
-        let is_asked = |ask: &&Ask| families.contains(&ask.family) && ask.rule != OUTBOUND;
+        let is_asked = |ask: &&Ask| families.contains(&ask.family) && *ask.rule != *OUTBOUND;
         let asks: Vec<Ask> = self.asks.iter().filter(is_asked).cloned().collect();
         let extractor = Arc::clone(&self.extractor);
         self.blocking(move || {
@@ -75,7 +75,7 @@ impl Classifiers {
     /// # Errors
     /// [`Code::Internal`] when the classifier panics.
     pub async fn outbound(&self, request: ChatRequest) -> Result<Observation, Fault> {
-        let ask = Ask { family: Family::Jailbreak, rule: OUTBOUND.to_owned() };
+        let ask = Ask::new(Family::Jailbreak, OUTBOUND);
         let key = SignalKey::new(Family::Jailbreak, OUTBOUND);
         let extractor = Arc::clone(&self.extractor);
         let evidence = self.blocking(move || {

@@ -33,7 +33,7 @@ impl Needs {
     /// What that request needs.
     #[must_use]
     pub fn of(request: &ChatRequest) -> Self {
-        let format = request.body().get("response_format").map(|raw| raw.get()).unwrap_or_default();
+        let format = request.body().get("response_format").map(chorus_wire::Raw::get).unwrap_or_default();
         Self {
             tokens: chorus_wire::tokens::of_request(request),
             vision: request.messages().iter().any(|m| m.images > 0),

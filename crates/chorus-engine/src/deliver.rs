@@ -6,6 +6,7 @@
 use crate::fault::{Code, Fault};
 use crate::ledger::Ledger;
 use crate::loopers::{self, After, Shown, TRACE_FIELDS};
+use crate::parts::Sender;
 use crate::record::Draft;
 use crate::run::{AnswerHead, Part};
 use crate::watch::Watch;
@@ -14,11 +15,10 @@ use chorus_wire::{Assembler, ChatReply, ChatRequest, Chunk, StreamIdentity, Stre
 use futures_util::StreamExt;
 use serde_json::Value;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
 
 /// One request's way to the door.
 pub(crate) struct Delivery<'a> {
-    pub(crate) parts: &'a mpsc::Sender<Part>,
+    pub(crate) parts: &'a Sender<Part>,
     /// The run's id.
     pub(crate) id: &'a str,
     /// Since 1970.
@@ -72,7 +72,7 @@ impl Delivery<'_> {
         draft: &mut Draft,
     ) -> Result<Option<ChatReply>, Fault> {
         match (answer, request.stream()) {
-            (Answer::Live(live), _) => self.deliver_live(live, request, origin, draft).await,
+            (Answer::Live(live), _) => Box::pin(self.deliver_live(live, request, origin, draft)).await,
             (Answer::Finished(reply), true) => {
                 let (origin, live) = match origin {
                     Origin::Plugin => {
@@ -80,7 +80,7 @@ impl Delivery<'_> {
                     }
                     origin => (origin, loopers::as_live(*reply)),
                 };
-                self.deliver_live(live, request, origin, draft).await
+                Box::pin(self.deliver_live(live, request, origin, draft)).await
             }
             (Answer::Finished(reply), false) => self.deliver_whole(*reply, request, origin, draft).await,
         }
@@ -156,7 +156,7 @@ impl Delivery<'_> {
         let usage = repair.usage_chunk().filter(|_| alone).unwrap_or_else(own);
         tee.saw(&usage);
         if request.include_usage() {
-            self.send(Part::Chunk(usage)).await?;
+            self.send(Part::Chunk(Box::new(usage))).await?;
         }
         self.send(Part::End(Box::new(self.answer_head(&model, draft)))).await?;
         Ok(tee.finish().filter(|_| is_whole))
@@ -164,7 +164,7 @@ impl Delivery<'_> {
 
     async fn send_repaired(&self, repair: &mut StreamRepair, chunk: Chunk) -> Result<(), Fault> {
         match repair.push(chunk) {
-            Some(chunk) => self.send(Part::Chunk(chunk)).await,
+            Some(chunk) => self.send(Part::Chunk(Box::new(chunk))).await,
             None => Ok(()),
         }
     }
@@ -191,17 +191,11 @@ impl Delivery<'_> {
     }
 
     fn answer_head(&self, selected: &str, draft: &Draft) -> AnswerHead {
-        let attempts = self.ledger.attempts();
-        let mut models_used: Vec<String> = Vec::new();
-        for attempt in &attempts {
-            if !models_used.contains(&attempt.model) {
-                models_used.push(attempt.model.clone());
-            }
-        }
+        let (models_used, calls) = self.ledger.models();
         AnswerHead {
             selected_model: selected.to_owned(),
             models_used,
-            calls: attempts.len(),
+            calls,
             latency_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
             usage: self.ledger.total().0,
             headers: draft.notes.headers().to_vec(),
@@ -232,7 +226,7 @@ impl<'a> Tee<'a> {
 
     async fn send(&mut self, chunk: Chunk) -> Result<(), Fault> {
         self.saw(&chunk);
-        self.delivery.send(Part::Chunk(chunk)).await
+        self.delivery.send(Part::Chunk(Box::new(chunk))).await
     }
 
     fn finish(self) -> Option<ChatReply> {

@@ -13,6 +13,7 @@ use crate::life::Life;
 use crate::meters::Meters;
 use crate::mom::Mom;
 use crate::options::{Options, StartFault};
+use crate::parts;
 use crate::rollout::{self, Stage, Trial};
 use crate::run::{Inbound, Part, Run, Work};
 use crate::swap::{Serving, Workshop};
@@ -20,13 +21,13 @@ use crate::tape::deck::Deck;
 use crate::tape::{Tape, Tapes};
 use crate::verdicts::Verdicts;
 use chorus_spec::{LooperKind, Model, ModelId, Spec};
-use chorus_store::{OutcomeStore, Page, Purpose, RunFilter, RunId, RunRecord, RunStore, StoreFault};
+use chorus_store::{Losses, OutcomeStore, Page, Purpose, RunFilter, RunId, RunRecord, RunStore};
 use chorus_wire::{ChatRequest, ModelCard, ModelList, RequestFault};
 use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 /// Latest runs whose calls are recalled at a start.
@@ -40,9 +41,6 @@ const ROLLOUT: &str = "rollout";
 
 /// The constraint of points of which no content is kept.
 const NO_RETENTION: &str = "no_retention";
-
-/// Most parts of one run that may wait for a slow door.
-const PARTS_IN_FLIGHT: usize = 64;
 
 /// A served Mixture-of-Models. Cloning shares it.
 #[derive(Clone)]
@@ -210,12 +208,11 @@ impl Engine {
             session: inbound.session.clone(),
             ..Inbound::of(inbound.request.clone())
         };
-        let (life, mut parts) = self.life(candidate, &copy);
+        let (life, parts) = self.life(candidate, &copy);
         let (records, meters) = (self.records.clone(), Arc::clone(&life.mom.meters));
         let of = of.to_owned();
         self.alive.spawn(async move {
-            let taken = async { while parts.recv().await.is_some() {} };
-            let (mut record, ()) = tokio::join!(life.live(copy), taken);
+            let mut record = parts::unheard(life.live(copy), parts).await;
             record.purpose = Purpose::Shadow;
             record.traces.insert(ROLLOUT.to_owned(), json!({"stage": Stage::Shadow, "shadow_of": of}));
             record_in(records, &meters, record).await;
@@ -230,7 +227,7 @@ impl Engine {
     /// A request that this version does not take any more.
     pub async fn replay(&self, tape: &Tape) -> Result<(RunRecord, Vec<String>), RequestFault> {
         let inbound = tape.inbound()?;
-        let (life, mut parts) = self.life(self.serving.of(inbound.request.model()), &inbound);
+        let (life, parts) = self.life(self.serving.of(inbound.request.model()), &inbound);
         let deck = tape.deck();
         let life = Life {
             id: tape.run.clone(),
@@ -238,8 +235,7 @@ impl Engine {
             ledger: Ledger::on(Some(deck.clone())),
             ..life
         };
-        let taken = async { while parts.recv().await.is_some() {} };
-        let (record, ()) = tokio::join!(life.live(inbound), taken);
+        let record = parts::unheard(life.live(inbound), parts).await;
         Ok((record, deck.strayed()))
     }
 
@@ -256,8 +252,8 @@ impl Engine {
     }
 
     /// A life that begins now, and where its parts arrive.
-    fn life(&self, mom: Arc<Mom>, inbound: &Inbound) -> (Life, mpsc::Receiver<Part>) {
-        let (parts, receiver) = mpsc::channel(PARTS_IN_FLIGHT);
+    fn life(&self, mom: Arc<Mom>, inbound: &Inbound) -> (Life, parts::Receiver<Part>) {
+        let (parts, receiver) = parts::queue();
         let life = Life {
             guard: Guard::of(&mom, inbound.request.model()),
             ledger: Ledger::on(self.deck(&mom, inbound.request.model())),
@@ -367,16 +363,11 @@ impl Engine {
     }
 }
 
-/// Keeps a run's record, where records are kept; what goes wrong there is counted and the log's, not the answer's. That
-/// nothing more fits the store says itself, once.
-async fn record_in(records: Option<Arc<dyn RunStore>>, meters: &Meters, record: RunRecord) {
-    if let Some(records) = records
-        && let Err(fault) = records.append(record).await
-    {
-        meters.record_lost();
-        if !matches!(fault, StoreFault::Full(_)) {
-            tracing::error!(%fault, "a run record could not be kept");
-        }
+/// Keeps a run's record, where records are kept; nobody waits until it is safe, and what goes wrong there is counted and
+/// the log's, not the answer's.
+async fn record_in(records: Option<Arc<dyn RunStore>>, meters: &Arc<Meters>, record: RunRecord) {
+    if let Some(records) = records {
+        records.hand_over(record, Arc::clone(meters) as Arc<dyn Losses>).await;
     }
 }
 

@@ -1,6 +1,7 @@
 //! The execution of one planned request: its answer comes about, takes its form, passes the plugins, and leaves.
 //!
-//! It knows the kinds of work, not how they came to be chosen. **Invariant:** every answer goes the same way out: form,
+//! It knows the kinds of work, not how they came to be chosen. What the usual request does not need has a box of its own, so that
+//! every request does not carry room for it. **Invariant:** every answer goes the same way out: form,
 //! contract of the operating point, plugins, door.
 
 use crate::account::Ended;
@@ -35,7 +36,7 @@ impl Life {
                 self.delivery(crew.keeps()).fast(&at.work.request, message, draft).await
             }
             (None, WorkKind::One(model)) => self.one(model.clone(), &at, crew, draft).await,
-            (None, WorkKind::Looper(plan)) => self.looped(plan, &at, crew, draft).await,
+            (None, WorkKind::Looper(plan)) => Box::pin(self.looped(plan, &at, crew, draft)).await,
         }
     }
 
@@ -127,11 +128,11 @@ impl Life {
     ) -> Result<Answer, Fault> {
         let point = self.mom.artifact.point(work.request.model());
         let answer = match point.filter(|point| point.demands(ground::GROUNDED)) {
-            Some(_) => ground::hold(answer, &work.request, calls, draft).await?,
+            Some(_) => Box::pin(ground::hold(answer, &work.request, calls, draft)).await?,
             None => answer,
         };
         match &self.guard {
-            Some(guard) => guard.restored(answer).await,
+            Some(guard) => Box::pin(guard.restored(answer)).await,
             None => Ok(answer),
         }
     }
@@ -147,7 +148,7 @@ impl Life {
     ) -> Result<(Answer, Option<Shown>), Fault> {
         let Some(form) = &work.form else { return Ok((answer, None)) };
         let holding = Holding { form, ask: &work.request, calls, candidates };
-        let (answer, trace) = holding.hold(answer, draft).await?;
+        let (answer, trace) = Box::pin(holding.hold(answer, draft)).await?;
         let shown = serde_json::to_value(trace).ok().map(|trace| (loopers::FORM_FIELD, trace));
         Ok((answer, shown))
     }

@@ -165,16 +165,27 @@ impl Ledger {
         rows.iter().map(|row| row.attempt.clone()).collect()
     }
 
+    /// The models of all attempts, in the order of the first of each; and how many attempts there are.
+    #[must_use]
+    pub(crate) fn models(&self) -> (Vec<String>, usize) {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut models: Vec<String> = Vec::with_capacity(1);
+        for Row { attempt, .. } in rows.iter() {
+            if !models.contains(&attempt.model) {
+                models.push(attempt.model.clone());
+            }
+        }
+        (models, rows.len())
+    }
+
     /// The sum over all attempts.
     #[must_use]
     pub fn total(&self) -> (Usage, MicroUsd) {
-        let mut usage = Usage::default();
-        let mut cost = 0;
-        for attempt in self.attempts() {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.iter().fold((Usage::default(), MicroUsd(0)), |(mut usage, cost), Row { attempt, .. }| {
             usage += attempt.usage;
-            cost += attempt.cost.0;
-        }
-        (usage, MicroUsd(cost))
+            (usage, MicroUsd(cost.0 + attempt.cost.0))
+        })
     }
 }
 

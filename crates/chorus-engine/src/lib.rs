@@ -41,6 +41,7 @@ mod mom;
 mod options;
 mod outcomes;
 mod overlay;
+mod parts;
 pub mod plan;
 pub mod plugins;
 mod private_folder;

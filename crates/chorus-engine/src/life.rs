@@ -16,6 +16,7 @@ use crate::guard::Guard;
 use crate::ledger::Ledger;
 use crate::loopers;
 use crate::mom::Mom;
+use crate::parts::Sender;
 use crate::plan::{self, Work, WorkKind};
 use crate::plugins;
 use crate::plugins::at_work::Scene;
@@ -33,7 +34,6 @@ use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
 
 /// What a request has come to before anybody is called.
 pub(crate) struct Decided {
@@ -51,7 +51,7 @@ pub(crate) struct At<'a> {
     /// The request's own budget.
     pub(crate) own: &'a BudgetSettings,
     /// Who watches a looper.
-    pub(crate) watched: Option<mpsc::Sender<Part>>,
+    pub(crate) watched: Option<Sender<Part>>,
 }
 
 /// One request, and where its parts go.
@@ -64,7 +64,7 @@ pub struct Life {
     /// How its calls are traced.
     pub(crate) tracing: Option<Tracing>,
     pub(crate) started: Instant,
-    pub(crate) parts: mpsc::Sender<Part>,
+    pub(crate) parts: Sender<Part>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) ledger: Ledger,
     /// What the caller's limits hold for it.
@@ -77,12 +77,10 @@ impl Life {
     /// Lives it to its end, and returns what is to be recorded.
     pub async fn live(self, inbound: Inbound) -> chorus_store::RunRecord {
         let mut draft = Draft::new(&self.id, &self.mom.spec, &inbound.request, self.created);
-        let ended = tokio::select! {
-            biased;
-            ended = AssertUnwindSafe(self.stages(inbound, &mut draft)).catch_unwind() => {
-                ended.unwrap_or_else(|_| Err(panicked()))
-            }
-            () = self.parts.closed() => Err(left()),
+        let stages = AssertUnwindSafe(self.stages(inbound, &mut draft)).catch_unwind();
+        let ended = match self.parts.while_heard(stages).await {
+            Some(ended) => ended.unwrap_or_else(|_| Err(panicked())),
+            None => Err(left()),
         };
         let elapsed = self.started.elapsed();
         let ending = match ended {
@@ -98,14 +96,12 @@ impl Life {
             Err(mut fault) => {
                 let code = fault.code;
                 fault.retry_after = fault.retry_after.or_else(|| self.ledger.asked_wait());
-                let _ = self.parts.send(Part::Fault(fault)).await;
+                let _ = self.parts.send(Part::Fault(Box::new(fault))).await;
                 Ending::Failed(code)
             }
         };
         // The door takes all parts first: what is recorded is no longer the client's time.
-        while !self.parts.is_closed() && self.parts.capacity() < self.parts.max_capacity() {
-            tokio::task::yield_now().await;
-        }
+        self.parts.taken().await;
         self.recorded(draft, ending, elapsed)
     }
 
@@ -116,8 +112,9 @@ impl Life {
         ending: Ending,
         elapsed: Duration,
     ) -> chorus_store::RunRecord {
-        self.mom.selection.board.settle(&self.ledger.attempts());
-        let record = draft.finish(ending, &self.mom, &self.ledger, elapsed);
+        let attempts = self.ledger.attempts();
+        self.mom.selection.board.settle(&attempts);
+        let record = draft.finish(ending, &self.mom, attempts, elapsed);
         if let Some(held) = self.held.get() {
             held.settle(record.usage.total_tokens, record.cost_micro_usd);
         }
@@ -133,7 +130,7 @@ impl Life {
         refuse_oversize(&self.mom.spec, &request)?;
         self.within_limits(caller.as_deref(), &request).await?;
         if let Some(guard) = &self.guard {
-            guard.admit(&request).await?;
+            Box::pin(guard.admit(&request)).await?;
         }
         let adviser = Some(self.adviser(&request, &budget));
         let asked = Asked { request: Arc::clone(&request), caller, adviser, session };
@@ -172,7 +169,7 @@ impl Life {
         };
         head.path = crew.given_by().map_or(head.path, Path::given_by);
         let _ = self.shared.route.set(head);
-        if forwards && let Some(ended) = self.forward(&scene.routed, &work, &budget).await {
+        if forwards && let Some(ended) = Box::pin(self.forward(&scene.routed, &work, &budget)).await {
             return ended.map(|()| None);
         }
         let at = At { scene: &scene, work: &work, own: &budget, watched };
@@ -190,12 +187,13 @@ impl Life {
             return Ok(());
         }
         let asker = Asker::of(&self.mom.spec, caller, request.model());
-        let held = self.mom.quotas.admit(asker, calls::prompt_tokens(request), Instant::now()).await;
+        let held = self.mom.quotas.admit(asker, calls::prompt_tokens(request), Instant::now());
+        let held = Box::pin(held).await;
         let _ = self.held.set(held.inspect_err(|_| self.mom.meters.refused("caller"))?);
         Ok(())
     }
 
-    fn calls(&self, work: &Work, own: &BudgetSettings, progress: Option<mpsc::Sender<Part>>) -> LiveCalls {
+    fn calls(&self, work: &Work, own: &BudgetSettings, progress: Option<Sender<Part>>) -> LiveCalls {
         LiveCalls {
             headers: work.headers.clone(),
             candidates: work.candidates.clone(),
@@ -255,7 +253,7 @@ fn route_head(mom: &Mom, request: &ChatRequest, routed: &Routed, work: &Work) ->
         requested_model: request.model().to_owned(),
         recipe: routed.recipe_name(mom),
         decision: routed.won(mom),
-        confidence: won.filter(|w| decision.is_some_and(|d| d.name == w.name)).map(|w| w.confidence),
+        confidence: won.filter(|w| decision.is_some_and(|d| *d.name == *w.name)).map(|w| w.confidence),
         algorithm: routed.algorithm(mom).to_owned(),
         path: path(&routed.choice, work),
         reason: routed.reason.clone(),
@@ -270,7 +268,7 @@ fn route_head(mom: &Mom, request: &ChatRequest, routed: &Routed, work: &Work) ->
 /// Shows the answer to the plugins that want to see it; what goes wrong there is the log's, not the client's.
 async fn seen_off(answered: Left, draft: &mut Draft) {
     let degraded = draft.is_degraded();
-    if AssertUnwindSafe(answered.kept(degraded, &mut draft.notes)).catch_unwind().await.is_err() {
+    if AssertUnwindSafe(Box::pin(answered.kept(degraded, &mut draft.notes))).catch_unwind().await.is_err() {
         tracing::error!("a plugin failed badly on an answer that has left");
     }
 }
@@ -290,6 +288,6 @@ fn path(choice: &Choice, work: &Work) -> Path {
 
 impl From<Progress> for Part {
     fn from(progress: Progress) -> Self {
-        Self::Progress(progress)
+        Self::Progress(Box::new(progress))
     }
 }

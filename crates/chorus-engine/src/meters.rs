@@ -3,14 +3,16 @@
 //! It knows no HTTP but the words that a door gives. **Invariant:** a label is a word of ours or of the configuration,
 //! never one of a request: junk in requests makes no series (case I01).
 
+mod lately;
 mod plugins;
 
 pub use plugins::CompressionStats;
 
 use crate::backends::BackendState;
 use chorus_signals::Timing;
-use chorus_store::{CallRecord, CallStatus, RunRecord, RunStatus, SignalState};
+use chorus_store::{CallRecord, CallStatus, Losses, RunRecord, RunStatus, SignalState, StoreFault};
 use chorus_upstream::reliability::BreakerState;
+use lately::Lately;
 use plugins::PluginMeters;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -75,6 +77,16 @@ impl Named {
     }
 }
 
+/// What one attempt adds to.
+#[derive(Debug, Clone)]
+struct CallSeries {
+    calls: Counter,
+    seconds: Histogram,
+    prompt_tokens: Counter,
+    completion_tokens: Counter,
+    micro_usd: Counter,
+}
+
 type Seconds<L> = Family<L, Histogram, fn() -> Histogram>;
 
 /// Every metric of this process.
@@ -99,6 +111,10 @@ pub struct Meters {
     plugins: PluginMeters,
     breakers: Family<BackendLabels, Gauge>,
     in_flight: Family<BackendLabels, Gauge>,
+    responses_lately: Lately<ResponseLabels, Counter>,
+    runs_lately: Lately<RunLabels, (Counter, Histogram)>,
+    calls_lately: Lately<CallLabels, CallSeries>,
+    signals_lately: Lately<chorus_spec::Family, Histogram>,
 }
 
 impl Default for Meters {
@@ -126,6 +142,10 @@ impl Default for Meters {
             plugins: PluginMeters::default(),
             breakers: Family::default(),
             in_flight: Family::default(),
+            responses_lately: Lately::default(),
+            runs_lately: Lately::default(),
+            calls_lately: Lately::default(),
+            signals_lately: Lately::default(),
         };
         it.register();
         it
@@ -169,7 +189,13 @@ impl Meters {
 
     /// An answer left a door; `route` is a pattern of ours, never a path as sent.
     pub fn responded(&self, plane: &'static str, route: &str, status: u16) {
-        self.responses.get_or_create(&ResponseLabels { plane, route: route.to_owned(), status }).inc();
+        let is = |it: &ResponseLabels| it.plane == plane && it.route == route && it.status == status;
+        let series = self.responses_lately.series(is, || {
+            let labels = ResponseLabels { plane, route: route.to_owned(), status };
+            let series = self.responses.get_or_create_owned(&labels);
+            (labels, series)
+        });
+        series.inc();
     }
 
     /// A request was refused because of its caller's limit of that name.
@@ -188,36 +214,43 @@ impl Meters {
         self.sessions_alone.inc();
     }
 
-    /// A run's record could not be kept.
-    pub(crate) fn record_lost(&self) {
-        self.records_lost.inc();
-    }
-
     /// Signals were looked at.
     pub(crate) fn signals(&self, timings: &[Timing]) {
         for timing in timings {
-            let family = Named::of(timing.family.to_string());
-            let seconds = Duration::from_micros(timing.micros).as_secs_f64();
-            self.signal_seconds.get_or_create(&family).observe(seconds);
+            let series = self.signals_lately.series(
+                |family| *family == timing.family,
+                || {
+                    let name = Named::of(timing.family.to_string());
+                    (timing.family, self.signal_seconds.get_or_create_owned(&name))
+                },
+            );
+            series.observe(Duration::from_micros(timing.micros).as_secs_f64());
         }
     }
 
     /// A request has ended.
     pub(crate) fn run(&self, record: &RunRecord) {
-        let algorithm = record.algorithm.clone().unwrap_or_else(|| "none".to_owned());
         let status = match record.status {
             RunStatus::Ok => "ok",
             RunStatus::Failed => "failed",
             RunStatus::Cancelled => "cancelled",
         };
-        let labels = RunLabels {
-            decision: record.decision.as_deref().map_or_else(|| "none".to_owned(), |name| self.known(name)),
-            algorithm: algorithm.clone(),
-            status,
-            code: record.error_code.clone().unwrap_or_default(),
+        let decision = record.decision.as_deref().unwrap_or("none");
+        let algorithm = record.algorithm.as_deref().unwrap_or("none");
+        let code = record.error_code.as_deref().unwrap_or_default();
+        let is = |it: &RunLabels| {
+            it.decision == decision && it.algorithm == algorithm && it.status == status && it.code == code
         };
-        self.runs.get_or_create(&labels).inc();
-        self.run_seconds.get_or_create(&Named::of(algorithm)).observe(seconds(record.duration_ms));
+        let (runs, times) = self.runs_lately.series(is, || {
+            let named = record.decision.as_deref().map_or_else(|| "none".to_owned(), |name| self.known(name));
+            let labels =
+                RunLabels { decision: named, algorithm: algorithm.to_owned(), status, code: code.to_owned() };
+            let times = self.run_seconds.get_or_create_owned(&Named::of(algorithm));
+            let runs = self.runs.get_or_create_owned(&labels);
+            (labels, (runs, times))
+        });
+        runs.inc();
+        times.observe(seconds(record.duration_ms));
         record.calls.iter().for_each(|call| self.call(call));
         let spent = record.traces.get("budget").and_then(|budget| budget.get("spent")?.as_str());
         if let Some(bound) = spent {
@@ -236,25 +269,47 @@ impl Meters {
     }
 
     fn call(&self, call: &CallRecord) {
-        let model = self.known(&call.model);
         let outcome = match call.status {
-            CallStatus::Ok => "ok".to_owned(),
-            CallStatus::Cancelled => "cancelled".to_owned(),
-            CallStatus::Failed => call.error.clone().unwrap_or_else(|| "failed".to_owned()),
+            CallStatus::Ok => "ok",
+            CallStatus::Cancelled => "cancelled",
+            CallStatus::Failed => call.error.as_deref().unwrap_or("failed"),
         };
-        let backend = self.known(call.backend.as_deref().unwrap_or_default());
+        let backend = call.backend.as_deref().unwrap_or_default();
         let cause = cause(call.cause.as_deref());
-        self.calls.get_or_create(&CallLabels { model: model.clone(), backend, outcome, cause }).inc();
-        let named = Named::of(model.clone());
-        self.call_seconds.get_or_create(&named).observe(seconds(call.latency_ms));
+        let is = |it: &CallLabels| {
+            it.model == call.model && it.backend == backend && it.outcome == outcome && it.cause == cause
+        };
+        let series = self.calls_lately.series(is, || {
+            let labels = CallLabels {
+                model: self.known(&call.model),
+                backend: self.known(backend),
+                outcome: outcome.to_owned(),
+                cause,
+            };
+            let series = self.call_series(&labels);
+            (labels, series)
+        });
+        series.calls.inc();
+        series.seconds.observe(seconds(call.latency_ms));
         if let Some(first) = call.first_token_ms {
+            let named = Named::of(self.known(&call.model));
             self.first_output_seconds.get_or_create(&named).observe(seconds(first));
         }
-        let counts = [("prompt", call.usage.prompt_tokens), ("completion", call.usage.completion_tokens)];
-        for (kind, count) in counts {
-            self.tokens.get_or_create(&TokenLabels { model: model.clone(), kind }).inc_by(count);
+        series.prompt_tokens.inc_by(call.usage.prompt_tokens);
+        series.completion_tokens.inc_by(call.usage.completion_tokens);
+        series.micro_usd.inc_by(call.cost_micro_usd);
+    }
+
+    fn call_series(&self, labels: &CallLabels) -> CallSeries {
+        let named = Named::of(labels.model.clone());
+        let tokens = |kind| TokenLabels { model: labels.model.clone(), kind };
+        CallSeries {
+            calls: self.calls.get_or_create_owned(labels),
+            seconds: self.call_seconds.get_or_create_owned(&named),
+            prompt_tokens: self.tokens.get_or_create_owned(&tokens("prompt")),
+            completion_tokens: self.tokens.get_or_create_owned(&tokens("completion")),
+            micro_usd: self.micro_usd.get_or_create_owned(&named),
         }
-        self.micro_usd.get_or_create(&named).inc_by(call.cost_micro_usd);
     }
 
     /// All of them as text for Prometheus (OpenMetrics), with how the backends are doing now.
@@ -286,6 +341,16 @@ impl Meters {
             name.to_owned()
         } else {
             "other".to_owned()
+        }
+    }
+}
+
+impl Losses for Meters {
+    /// Counts it, and says why. That nothing more fits the store says itself, once.
+    fn lost(&self, fault: &StoreFault) {
+        self.records_lost.inc();
+        if !matches!(fault, StoreFault::Full(_)) {
+            tracing::error!(%fault, "a run record could not be kept");
         }
     }
 }

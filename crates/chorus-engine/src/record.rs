@@ -5,7 +5,7 @@ use crate::artifact::Artifact;
 use crate::budget::Budget;
 use crate::constrain::Removed;
 use crate::fault::Code;
-use crate::ledger::{Attempt, AttemptEnd, Ledger};
+use crate::ledger::{Attempt, AttemptEnd};
 use crate::mom::Mom;
 use crate::plugins::notes::Notes;
 use crate::route::{Choice, Routed};
@@ -20,6 +20,9 @@ use chorus_store::{
 use chorus_wire::ChatRequest;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Room for a rule in one line.
+const BECAUSE_BYTES: usize = 96;
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,12 +54,11 @@ impl Draft {
             budget: None,
             notes: Notes::default(),
             record: RunRecord {
-                id: RunId::parse(id).unwrap_or_default(),
                 started_at_ms: millis(since_1970),
                 requested_model: request.model().to_owned(),
                 spec_digest: spec.digest.to_string(),
                 streaming: request.stream(),
-                ..RunRecord::default()
+                ..RunRecord::of(RunId::parse(id).unwrap_or_default())
             },
         }
     }
@@ -77,7 +79,12 @@ impl Draft {
         let Some(decided) = &routed.decided else { return };
         mom.meters.signals(&decided.timings);
         for timing in &decided.timings {
-            *record.signals_us.entry(timing.family.to_string()).or_default() += timing.micros;
+            match record.signals_us.get_mut(timing.family.as_str()) {
+                Some(all) => *all += timing.micros,
+                None => {
+                    record.signals_us.insert(timing.family.as_str().to_owned(), timing.micros);
+                }
+            }
         }
         record.signals = decided.evidence.iter().map(|(key, seen)| signal(key.to_string(), seen)).collect();
         let trace = &decided.verdict.projections;
@@ -144,35 +151,33 @@ impl Draft {
         self.record.content = content.or(self.record.content.take());
     }
 
-    /// The whole record.
+    /// The whole record, with all attempts at calls.
     #[must_use]
     pub(crate) fn finish(
         mut self,
         ending: Ending,
         mom: &Mom,
-        ledger: &Ledger,
+        attempts: Vec<Attempt>,
         elapsed: Duration,
     ) -> RunRecord {
         if let Some(routed) = self.routed.take() {
             self.write_route(mom, &routed);
         }
         if let Some((budget, ended)) = self.budget.take() {
-            self.record.traces.insert("budget".to_owned(), account(&budget, ledger, ended));
+            self.record.traces.insert("budget".to_owned(), account(&budget, &attempts, ended));
         }
         self.write_notes();
-        let attempts = ledger.attempts();
-        let (usage, cost) = ledger.total();
         let record = &mut self.record;
         name_artifact(record, &mom.artifact);
         record.duration_ms = millis(elapsed);
-        record.usage = usage;
-        record.cost_micro_usd = cost.0;
         for attempt in &attempts {
+            record.usage += attempt.usage;
+            record.cost_micro_usd += attempt.cost.0;
             if !record.models.contains(&attempt.model) {
                 record.models.push(attempt.model.clone());
             }
         }
-        record.calls = attempts.iter().map(call).collect();
+        record.calls = attempts.into_iter().map(call).collect();
         (record.status, record.error_code) = match ending {
             Ending::Answered => (RunStatus::Ok, None),
             Ending::Failed(code) => (RunStatus::Failed, Some(code.as_str().to_owned())),
@@ -221,27 +226,47 @@ fn proof(proof: &chorus_policy::Proof) -> Proof {
         Truth::False => "false",
         Truth::Unknown => "unknown",
     };
-    Proof { decision: proof.decision.clone(), verdict: verdict.to_owned(), because: because(&proof.tree) }
+    let mut because = String::with_capacity(BECAUSE_BYTES);
+    tell(&proof.tree, &mut because);
+    Proof { decision: proof.decision.to_string(), verdict: verdict.to_owned(), because }
 }
 
 /// The rule in one line, each fact marked `+` (holds), `-` (does not) or `?` (unknown).
-fn because(node: &ProofNode) -> String {
+fn tell(node: &ProofNode, line: &mut String) {
     let mark = match node.truth {
         Truth::True => '+',
         Truth::False => '-',
         Truth::Unknown => '?',
     };
-    let parts = || node.children.iter().map(because).collect::<Vec<_>>();
     match (node.node_type, &node.signal_type, &node.signal_name) {
-        (NodeType::Leaf, Some(family), Some(name)) => format!("{mark}{family}:{name}"),
-        (NodeType::And, ..) => format!("({})", parts().join(" and ")),
-        (NodeType::Or, ..) => format!("({})", parts().join(" or ")),
-        (NodeType::Not, ..) => format!("not {}", parts().concat()),
-        _ => "no rules: every request".to_owned(),
+        (NodeType::Leaf, Some(family), Some(name)) => {
+            line.push(mark);
+            line.push_str(family.as_str());
+            line.push(':');
+            line.push_str(name);
+        }
+        (NodeType::And, ..) => tell_all(&node.children, " and ", line),
+        (NodeType::Or, ..) => tell_all(&node.children, " or ", line),
+        (NodeType::Not, ..) => {
+            line.push_str("not ");
+            node.children.iter().for_each(|child| tell(child, line));
+        }
+        _ => line.push_str("no rules: every request"),
     }
 }
 
-fn call(attempt: &Attempt) -> CallRecord {
+fn tell_all(nodes: &[ProofNode], word: &str, line: &mut String) {
+    line.push('(');
+    for (at, node) in nodes.iter().enumerate() {
+        if at > 0 {
+            line.push_str(word);
+        }
+        tell(node, line);
+    }
+    line.push(')');
+}
+
+fn call(attempt: Attempt) -> CallRecord {
     let (status, error) = match &attempt.end {
         AttemptEnd::Answered => (CallStatus::Ok, None),
         AttemptEnd::Open | AttemptEnd::Failed(FaultKind::Cancelled, _) => (CallStatus::Cancelled, None),
@@ -249,9 +274,9 @@ fn call(attempt: &Attempt) -> CallRecord {
     };
     CallRecord {
         role: role_word(attempt.role).to_owned(),
-        model: attempt.model.clone(),
-        backend: Some(attempt.backend.clone()),
-        cause: attempt.cause.clone(),
+        model: attempt.model,
+        backend: Some(attempt.backend),
+        cause: attempt.cause,
         status,
         usage: attempt.usage,
         cost_micro_usd: attempt.cost.0,

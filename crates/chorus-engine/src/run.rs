@@ -6,16 +6,18 @@
 
 use crate::fault::{Code, Fault};
 use crate::forward::Forward;
+use crate::parts::Receiver;
 use crate::selection::{SessionWords, Trace};
 use crate::trace_context::Tracing;
 use chorus_policy::Verdict;
 use chorus_signals::Caller;
 use chorus_spec::{BudgetSettings, Retention};
 use chorus_wire::{ChatReply, ChatRequest, Chunk, Usage};
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
 
 /// A request at the door.
 #[derive(Debug)]
@@ -87,7 +89,7 @@ pub struct Run {
     pub id: String,
     /// When it started, in seconds since 1970.
     pub created: u64,
-    pub(crate) parts: mpsc::Receiver<Part>,
+    pub(crate) parts: Receiver<Part>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) work: Work,
 }
@@ -104,13 +106,13 @@ impl Work {
         Self { future: Some(Box::pin(future)), runtime: Handle::current() }
     }
 
-    /// Works for as long as there is work; then waits for ever.
-    async fn go_on(&mut self) {
-        if let Some(future) = &mut self.future {
-            future.await;
+    /// Works for as long as it can without waiting; whether all is done.
+    fn go_on(&mut self, cx: &mut Context<'_>) -> bool {
+        let is_done = self.future.as_mut().is_none_or(|future| future.as_mut().poll(cx).is_ready());
+        if is_done {
             self.future = None;
         }
-        std::future::pending::<()>().await;
+        is_done
     }
 }
 
@@ -140,10 +142,15 @@ pub(crate) struct Shared {
 impl Run {
     /// The next part; `None` after the last. Work goes on only while somebody waits here.
     pub async fn next(&mut self) -> Option<Part> {
-        tokio::select! {
-            biased;
-            () = self.work.go_on() => None,
-            part = self.parts.recv() => part,
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// [`next`](Self::next), for whoever polls.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Part>> {
+        let is_done = self.work.go_on(cx);
+        match self.parts.take() {
+            None if !is_done => Poll::Pending,
+            part => Poll::Ready(part),
         }
     }
 
@@ -164,11 +171,11 @@ impl Run {
 #[derive(Debug)]
 pub enum Part {
     /// What the looper is doing.
-    Progress(Progress),
+    Progress(Box<Progress>),
     /// A stream begins.
     Begin(Box<AnswerHead>),
     /// The next chunk of it.
-    Chunk(Chunk),
+    Chunk(Box<Chunk>),
     /// The stream ended well.
     End(Box<AnswerHead>),
     /// The whole answer.
@@ -176,7 +183,7 @@ pub enum Part {
     /// The requester is to call the model and to say what came of it.
     Forward(Box<Forward>),
     /// It failed.
-    Fault(Fault),
+    Fault(Box<Fault>),
 }
 
 /// How the answer is made.

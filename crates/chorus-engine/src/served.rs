@@ -205,7 +205,8 @@ impl ServedRecipe {
         for (question, (answer, took)) in questions.iter().zip(answers.await) {
             question.observe(&answer, &mut found.evidence);
             let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-            found.timings.push(Timing { family: Family::Classifier, rule: question.rule.clone(), micros });
+            let rule = question.rule.as_str().into();
+            found.timings.push(Timing { family: Family::Classifier, rule, micros });
         }
         asks.retain(|ask| !questions.iter().any(|question| question.answers(ask)));
     }

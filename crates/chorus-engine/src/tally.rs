@@ -38,16 +38,16 @@ impl FamilyTally {
     }
 }
 
-/// Every family's count.
+/// Every family's count, by the family's place among all.
 #[derive(Debug, Default)]
-pub struct Tally(Mutex<BTreeMap<Family, FamilyTally>>);
+pub struct Tally(Mutex<[FamilyTally; Family::ALL.len()]>);
 
 impl Tally {
     /// Counts one decision.
     pub(crate) fn count(&self, evidence: &Evidence, timings: &[Timing]) {
         let mut families = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (key, observation) in evidence.iter() {
-            let of = families.entry(key.family).or_default();
+            let Some(of) = families.get_mut(key.family as usize) else { continue };
             match observation {
                 Observation::Matched { .. } => of.matched += 1,
                 Observation::Unmatched { .. } => of.unmatched += 1,
@@ -55,7 +55,7 @@ impl Tally {
             }
         }
         for timing in timings {
-            let of = families.entry(timing.family).or_default();
+            let Some(of) = families.get_mut(timing.family as usize) else { continue };
             of.add(&FamilyTally {
                 evaluations: 1,
                 micros: timing.micros,
@@ -68,6 +68,9 @@ impl Tally {
     /// Adds these counts to others.
     pub(crate) fn add_to(&self, all: &mut BTreeMap<Family, FamilyTally>) {
         let families = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        families.iter().for_each(|(family, tally)| all.entry(*family).or_default().add(tally));
+        let looked_at = |(_, tally): &(&Family, &FamilyTally)| **tally != FamilyTally::default();
+        for (family, tally) in Family::ALL.iter().zip(&*families).filter(looked_at) {
+            all.entry(*family).or_default().add(tally);
+        }
     }
 }

@@ -7,10 +7,10 @@
 use chorus_recall::tools::ToolCard;
 use chorus_signals::Folders;
 use chorus_spec::{Plugin, Spec, ToolSelectionMode};
+use chorus_wire::Raw;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// Most tools of one file (`max_tools`).
 const TOOLS_MOST: usize = 4096;
@@ -20,7 +20,7 @@ const TOOLS_MOST: usize = 4096;
 pub(crate) struct Tool {
     pub(crate) card: ToolCard,
     /// As requests have it.
-    pub(crate) definition: Arc<RawValue>,
+    pub(crate) definition: Raw,
 }
 
 /// The tools of every file that the configuration names, or why they cannot be read.

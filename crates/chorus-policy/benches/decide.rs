@@ -35,11 +35,11 @@ fn signals() -> Vec<Signal> {
             case_sensitive: false,
             method: KeywordMethod::Literal,
         };
-        signal(keyword(index).name, SignalKind::Keyword(kind))
+        signal(keyword(index).name().to_owned(), SignalKind::Keyword(kind))
     });
     let domains = (0..DOMAINS).map(|index| {
         let kind = DomainSignal { mmlu_categories: Vec::new(), model_scores: Vec::new() };
-        signal(domain(index).name, SignalKind::Domain(kind))
+        signal(domain(index).name().to_owned(), SignalKind::Domain(kind))
     });
     keywords.chain(domains).collect()
 }

@@ -97,6 +97,7 @@ impl<'a> Compiler<'a> {
         }
         let slot = |key: &SignalKey| Slot {
             key: key.clone(),
+            name: key.name().into(),
             source: sources.get(key).copied().unwrap_or(Source::Nobody),
             partitions: Vec::new(),
             gate: None,
@@ -106,12 +107,12 @@ impl<'a> Compiler<'a> {
 
     fn asks(&self, cost: &dyn Fn(Family) -> u8) -> Vec<AskEntry> {
         let entry = |signal: &&Signal| AskEntry {
-            ask: Ask { family: signal.family(), rule: signal.name.clone() },
+            ask: Ask::new(signal.family(), signal.name.as_str()),
             cost: cost(signal.family()),
             emits: emitted(signal).map(|key| self.slot(&key)).collect(),
         };
         let metric = |key: &SignalKey| AskEntry {
-            ask: Ask { family: key.family, rule: key.name.clone() },
+            ask: Ask::new(key.family, key.name()),
             cost: cost(key.family),
             emits: vec![self.slot(key)],
         };
@@ -211,7 +212,7 @@ impl<'a> Compiler<'a> {
 
     fn decision(&self, decision: &Decision, rank: rank::Rank) -> DecisionStep {
         DecisionStep {
-            name: decision.name.clone(),
+            name: decision.name.as_str().into(),
             tier: decision.tier,
             priority: decision.priority,
             rule: decision.rules.as_ref().map(|rule| self.rule(rule)),

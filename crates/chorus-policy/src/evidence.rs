@@ -2,6 +2,7 @@
 
 use chorus_spec::SignalKey;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a signal said.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,5 +62,12 @@ pub struct Ask {
     /// The family.
     pub family: chorus_spec::Family,
     /// The rule's own name (for complexity the rule, not a label).
-    pub rule: String,
+    pub rule: Arc<str>,
+}
+
+impl Ask {
+    /// Asks for a rule of a family.
+    pub fn new(family: chorus_spec::Family, rule: impl Into<Arc<str>>) -> Self {
+        Self { family, rule: rule.into() }
+    }
 }

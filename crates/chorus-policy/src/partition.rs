@@ -93,7 +93,7 @@ fn softmax(contenders: &[(SlotId, f64)], temperature: f64) -> Vec<f64> {
 
 /// The resolution for people.
 pub(crate) fn trace(step: &PartitionStep, it: &Resolution, program: &Program) -> PartitionResolution {
-    let name = |slot: SlotId| program.slots.get(slot).map(|s| s.key.name.clone()).unwrap_or_default();
+    let name = |slot: SlotId| program.slots.get(slot).map(|s| s.key.name().to_owned()).unwrap_or_default();
     let (semantics, temperature) = match step.semantics {
         PartitionSemantics::Exclusive => ("exclusive", None),
         PartitionSemantics::SoftmaxExclusive { temperature } => ("softmax_exclusive", Some(temperature)),

@@ -144,7 +144,7 @@ impl<'a> Look<'a> {
         step.rule.iter().for_each(|rule| open.confidence(rule));
         Some(Won {
             decision: winner.decision,
-            name: step.name.clone(),
+            name: Arc::clone(&step.name),
             confidence: winner.belief.low,
             confidence_complete: open.found().next().is_none(),
             tier: step.tier,
@@ -165,7 +165,7 @@ impl<'a> Look<'a> {
                 .filter_map(|slot| self.program.slots.get(slot))
                 .map(|s| s.key.clone())
                 .collect();
-            (!missing.is_empty()).then(|| Blocked { decision: step.name.clone(), missing })
+            (!missing.is_empty()).then(|| Blocked { decision: Arc::clone(&step.name), missing })
         })
     }
 

@@ -11,6 +11,7 @@ use chorus_spec::{
     Calibration, Family, MappingMethod, NumericPredicate, OnAbsent, PartitionSemantics, SignalKey,
     ValueSource,
 };
+use std::sync::Arc;
 
 /// Position in [`Program::slots`].
 pub(crate) type SlotId = usize;
@@ -30,6 +31,8 @@ pub(crate) struct Program {
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) key: SignalKey,
+    /// The key's name, for proofs.
+    pub(crate) name: Arc<str>,
     pub(crate) source: Source,
     /// The partitions it is a member of.
     pub(crate) partitions: Vec<usize>,
@@ -144,7 +147,7 @@ pub(crate) struct Output {
 /// A decision.
 #[derive(Debug)]
 pub(crate) struct DecisionStep {
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     pub(crate) tier: i64,
     pub(crate) priority: i64,
     /// `None` holds for every request.

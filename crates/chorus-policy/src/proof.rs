@@ -11,6 +11,8 @@ use crate::program::{DecisionStep, Program, Rule, SlotId};
 use crate::{AbsentReason, Evidence, Observation};
 use chorus_spec::Family;
 use serde::Serialize;
+use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Kleene's three truths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -39,7 +41,7 @@ impl Truth {
 pub struct Proof {
     /// Its name.
     #[serde(rename = "decision_name")]
-    pub decision: String,
+    pub decision: Arc<str>,
     /// The truth of its rule.
     pub truth: Truth,
     /// Whether it holds.
@@ -81,7 +83,7 @@ pub struct ProofNode {
     pub signal_type: Option<Family>,
     /// The emitted name, of a leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub signal_name: Option<String>,
+    pub signal_name: Option<Arc<str>>,
     /// Its truth.
     pub truth: Truth,
     /// Whether it holds.
@@ -90,7 +92,7 @@ pub struct ProofNode {
     pub confidence: f64,
     /// Why a leaf is unknown, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub absent: Option<String>,
+    pub absent: Option<Cow<'static, str>>,
     /// Its parts, in the rule's order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ProofNode>,
@@ -111,7 +113,7 @@ impl Prover<'_> {
             None => inner(NodeType::Fallback, Belief::certain(Outcomes::TRUE), Vec::new()),
         };
         Proof {
-            decision: decision.name.clone(),
+            decision: Arc::clone(&decision.name),
             truth: tree.truth,
             matched: tree.matched,
             confidence: tree.confidence,
@@ -130,8 +132,8 @@ impl Prover<'_> {
                 let belief = rule.belief(self.facts);
                 (self.leaf(test.slot, belief), belief)
             }
-            Rule::All(parts) => self.connective(NodeType::And, parts, |b| Belief::all(b.iter().copied())),
-            Rule::Any(parts) => self.connective(NodeType::Or, parts, |b| Belief::any(b.iter().copied())),
+            Rule::All(parts) => self.connective(NodeType::And, parts, |beliefs| Belief::all(beliefs)),
+            Rule::Any(parts) => self.connective(NodeType::Or, parts, |beliefs| Belief::any(beliefs)),
             Rule::Not(part) => {
                 let (child, belief) = self.node(part);
                 (inner(NodeType::Not, belief.not(), vec![child]), belief.not())
@@ -143,31 +145,37 @@ impl Prover<'_> {
         &self,
         node_type: NodeType,
         parts: &[Rule],
-        join: impl Fn(&[Belief]) -> Belief,
+        join: impl Fn(&mut dyn Iterator<Item = Belief>) -> Belief,
     ) -> (ProofNode, Belief) {
-        let (children, beliefs): (Vec<_>, Vec<_>) = parts.iter().map(|part| self.node(part)).unzip();
-        let belief = join(&beliefs);
+        let mut children = Vec::with_capacity(parts.len());
+        let belief = join(&mut parts.iter().map(|part| {
+            let (child, belief) = self.node(part);
+            children.push(child);
+            belief
+        }));
         (inner(node_type, belief, children), belief)
     }
 
     fn leaf(&self, slot: SlotId, belief: Belief) -> ProofNode {
-        let key = self.program.slots.get(slot).map(|s| &s.key);
+        let slot_of = self.program.slots.get(slot);
         ProofNode {
-            signal_type: key.map(|k| k.family),
-            signal_name: key.map(|k| k.name.clone()),
+            signal_type: slot_of.map(|s| s.key.family),
+            signal_name: slot_of.map(|s| Arc::clone(&s.name)),
             absent: self.absence(slot),
             ..inner(NodeType::Leaf, belief, Vec::new())
         }
     }
 
-    fn absence(&self, slot: SlotId) -> Option<String> {
-        let why = match self.facts.state(slot) {
-            State::Pending => "not asked",
-            State::Unsupported => "not supported",
-            State::Failed => self.failure(slot).unwrap_or("depends on a signal that could not run"),
+    fn absence(&self, slot: SlotId) -> Option<Cow<'static, str>> {
+        Some(match self.facts.state(slot) {
+            State::Pending => "not asked".into(),
+            State::Unsupported => "not supported".into(),
+            State::Failed => match self.failure(slot) {
+                Some(why) => why.to_owned().into(),
+                None => "depends on a signal that could not run".into(),
+            },
             State::Unmatched | State::Holds { .. } | State::Matched(_) => return None,
-        };
-        Some(why.to_owned())
+        })
     }
 
     fn failure(&self, slot: SlotId) -> Option<&str> {

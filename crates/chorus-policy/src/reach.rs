@@ -14,21 +14,28 @@ pub(crate) struct Reach<'a> {
     program: &'a Program,
     facts: &'a Facts,
     wanted: State,
-    seen: Vec<bool>,
+    slots: Vec<Mark>,
     seen_scores: Vec<bool>,
-    found: Vec<bool>,
+}
+
+/// What a walk has made of a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    New,
+    Seen,
+    Found,
 }
 
 impl<'a> Reach<'a> {
     pub(crate) fn new(program: &'a Program, facts: &'a Facts, wanted: State) -> Self {
-        let none = || vec![false; program.slots.len()];
         let seen_scores = vec![false; program.scores.len()];
-        Self { program, facts, wanted, seen: none(), seen_scores, found: none() }
+        Self { program, facts, wanted, slots: vec![Mark::New; program.slots.len()], seen_scores }
     }
 
     /// The slots found, sorted.
     pub(crate) fn found(&self) -> impl Iterator<Item = SlotId> + '_ {
-        self.found.iter().enumerate().filter_map(|(slot, found)| found.then_some(slot))
+        let found = self.slots.iter().enumerate().filter(|(_, mark)| **mark == Mark::Found);
+        found.map(|(slot, _)| slot)
     }
 
     /// What may still change whether `rule` holds.
@@ -66,7 +73,11 @@ impl<'a> Reach<'a> {
     }
 
     fn slot(&mut self, id: SlotId) {
-        if !is_first(&mut self.seen, id) || self.facts.exact(id) != self.wanted {
+        match self.slots.get_mut(id) {
+            Some(mark @ Mark::New) => *mark = Mark::Seen,
+            _ => return,
+        }
+        if self.facts.exact(id) != self.wanted {
             return;
         }
         let program = self.program;
@@ -76,9 +87,9 @@ impl<'a> Reach<'a> {
             return;
         }
         if self.facts.observed(id) == self.wanted
-            && let Some(found) = self.found.get_mut(id)
+            && let Some(mark) = self.slots.get_mut(id)
         {
-            *found = true;
+            *mark = Mark::Found;
         }
         let partitions = slot.partitions.iter().filter_map(|p| program.partitions.get(*p));
         partitions.flat_map(|p| &p.members).for_each(|member| self.slot(*member));
@@ -88,7 +99,7 @@ impl<'a> Reach<'a> {
     }
 
     fn score(&mut self, index: usize) {
-        if !is_first(&mut self.seen_scores, index) {
+        if self.seen_scores.get_mut(index).is_none_or(|seen| std::mem::replace(seen, true)) {
             return;
         }
         let program = self.program;
@@ -99,9 +110,4 @@ impl<'a> Reach<'a> {
             }
         }
     }
-}
-
-/// Marks `index`, and says whether it was unmarked.
-fn is_first(seen: &mut [bool], index: usize) -> bool {
-    seen.get_mut(index).is_some_and(|seen| !std::mem::replace(seen, true))
 }

@@ -172,7 +172,7 @@ pub(crate) fn trace(
     program: &Program,
 ) -> ScoreBreakdown {
     let name = |input: &Input| match input.from {
-        InputFrom::Slot(slot) => program.slots.get(slot).map(|s| s.key.name.clone()),
+        InputFrom::Slot(slot) => program.slots.get(slot).map(|s| s.key.name().to_owned()),
         InputFrom::Score(score) => program.scores.get(score).map(|s| s.name.clone()),
     };
     let part = |input: &Input| {

@@ -6,6 +6,7 @@
 use crate::{Ask, ProjectionTrace, Proof};
 use chorus_spec::SignalKey;
 use serde::{Serialize, Serializer};
+use std::sync::Arc;
 
 /// Which decisions may win.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -61,7 +62,7 @@ pub struct Won {
     /// Its position in the recipe's list.
     pub decision: usize,
     /// Its name.
-    pub name: String,
+    pub name: Arc<str>,
     /// In 0..=1. A lower bound when `confidence_complete` is false.
     pub confidence: f64,
     /// Whether no signal that was left unasked could raise the confidence. Always true after
@@ -77,16 +78,16 @@ pub struct Won {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Blocked {
     /// Its name.
-    pub decision: String,
+    pub decision: Arc<str>,
     /// The unsupported signals that it waits for; never empty, sorted.
     #[serde(serialize_with = "as_names")]
     pub missing: Vec<SignalKey>,
 }
 
 fn as_map<S: Serializer>(matched: &[(SignalKey, f64)], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(matched.iter().map(|(key, confidence)| (key.to_string(), confidence)))
+    serializer.collect_map(matched.iter().map(|(key, confidence)| (key.shown(), confidence)))
 }
 
 fn as_names<S: Serializer>(keys: &[SignalKey], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(keys.iter().map(SignalKey::to_string))
+    serializer.collect_seq(keys.iter().map(SignalKey::shown))
 }

@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use chorus_engine::{Code, Dispatched, Fault, Inbound, Part, Run};
 use chorus_wire::{ChatRequest, Losses};
 use http::{HeaderMap, StatusCode};
+use std::pin::pin;
 use std::time::Duration;
 
 /// A run whose status is not committed yet.
@@ -77,11 +78,13 @@ pub(crate) async fn live<P: Protocol>(
 
 impl<P: Protocol> Answering<P> {
     async fn respond(mut self) -> Response {
+        let door = self.door.clone();
+        let mut expired = pin!(door.expired());
         loop {
             let part = tokio::select! {
                 biased;
-                () = self.door.expired() => Next::Part(Some(Part::Fault(reply::stopping(&self.run)))),
                 part = next_within(&mut self.run, self.keepalive) => part,
+                () = &mut expired => Next::Part(Some(Part::Fault(Box::new(reply::stopping(&self.run))))),
             };
             match part {
                 Next::Silence => return self.streamed(sse::Opening::Silent),
@@ -100,7 +103,7 @@ impl<P: Protocol> Answering<P> {
                     return reply::fault(&fault, self.headers().into_map());
                 }
                 Next::Part(Some(Part::Progress(progress))) => {
-                    return self.streamed(sse::Opening::Progress(progress));
+                    return self.streamed(sse::Opening::Progress(*progress));
                 }
                 Next::Part(Some(Part::Forward(forward))) => {
                     return Handover::of(Dispatched::new(self.run, *forward)).into_response();
@@ -120,7 +123,7 @@ impl<P: Protocol> Answering<P> {
     }
 
     fn flow(self, opening: sse::Opening) -> sse::Flow<P> {
-        sse::Flow::new(self.door, self.run, opening, self.protocol)
+        sse::Flow::new(&self.door, self.run, opening, self.protocol)
     }
 
     fn headers(&self) -> Headers {

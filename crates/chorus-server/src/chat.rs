@@ -5,22 +5,15 @@ use crate::door::Door;
 use crate::handover::Gateway;
 use crate::protocol::Protocol;
 use crate::{body, reply};
-use axum::Extension;
 use axum::body::Body;
-use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use chorus_engine::{Fault, Inbound};
 use chorus_wire::{ChatReply, ChatRequest, Chunk, Losses, sse};
 use http::HeaderMap;
 
-/// The handler. A gateway that can call models takes a handover in place of an answer.
-pub(crate) async fn chat(
-    State(door): State<Door>,
-    gateway: Option<Extension<Gateway>>,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
+/// Answers one. A gateway that can call models takes a handover in place of an answer.
+pub(crate) async fn chat(door: Door, gateway: Option<Gateway>, headers: HeaderMap, body: Body) -> Response {
     let bytes = match body::read(body, &door.limits).await {
         Ok(bytes) => bytes,
         Err(refusal) => return refusal,
@@ -47,7 +40,7 @@ impl Protocol for Chat {
     }
 
     fn chunk(&mut self, chunk: &Chunk) -> Bytes {
-        sse::encode(&chunk.to_bytes())
+        sse::encode_object(chunk.body())
     }
 
     async fn end(&mut self) -> Bytes {

@@ -11,7 +11,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// Bounds of the doors, each with a name and a default.
 #[derive(Debug, Clone, Copy)]
@@ -153,5 +153,10 @@ impl Door {
     /// Waits for [`expire`](Self::expire).
     pub(crate) async fn expired(&self) {
         self.expired.cancelled().await;
+    }
+
+    /// [`expired`](Self::expired), for whoever outlives this door.
+    pub(crate) fn expired_owned(&self) -> WaitForCancellationFutureOwned {
+        self.expired.clone().cancelled_owned()
     }
 }

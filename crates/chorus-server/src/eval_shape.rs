@@ -109,7 +109,7 @@ impl<'a> EvalResponse<'a> {
         let said = observed.iter().filter(|(_, seen)| !matches!(seen, Observation::Absent(_)));
         let unmatched = said.map(|(key, _)| *key).filter(|key| !matched.contains(key));
         let decision = evaluation.decision.as_deref().unwrap_or_default();
-        let proof = verdict.and_then(|v| v.proofs.iter().find(|p| p.decision == decision));
+        let proof = verdict.and_then(|v| v.proofs.iter().find(|p| *p.decision == *decision));
         let mut used = Vec::new();
         if let Some(proof) = proof {
             leaves(&proof.tree, &mut used);
@@ -167,8 +167,8 @@ pub(crate) fn buckets<'k>(keys: impl Iterator<Item = &'k SignalKey>) -> Buckets 
             family => family.bucket(),
         };
         let names = buckets.entry(bucket).or_default();
-        if !names.contains(&key.name) {
-            names.push(key.name.clone());
+        if !names.iter().any(|name| name == key.name()) {
+            names.push(key.name().to_owned());
         }
     }
     buckets
@@ -177,7 +177,7 @@ pub(crate) fn buckets<'k>(keys: impl Iterator<Item = &'k SignalKey>) -> Buckets 
 /// The facts of a rule.
 pub(crate) fn leaves(node: &ProofNode, into: &mut Vec<SignalKey>) {
     if let (Some(family), Some(name)) = (node.signal_type, &node.signal_name) {
-        into.push(SignalKey::new(family, name.clone()));
+        into.push(SignalKey::new(family, name));
     }
     node.children.iter().for_each(|child| leaves(child, into));
 }

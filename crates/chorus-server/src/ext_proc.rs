@@ -12,8 +12,8 @@ mod exchange;
 mod meter;
 mod words;
 
+use crate::app::Plane;
 use crate::door::Door;
-use axum::Router;
 use envoy_types::pb::envoy::service::ext_proc::v3::external_processor_server::{
     ExternalProcessor, ExternalProcessorServer,
 };
@@ -36,7 +36,7 @@ const MESSAGES_IN_FLIGHT: usize = 16;
 pub(crate) async fn serve(
     listener: TcpListener,
     door: Door,
-    app: Router,
+    app: Plane,
     stop: CancellationToken,
 ) -> io::Result<()> {
     let most = door.limits.max_body_bytes;
@@ -55,7 +55,7 @@ pub(crate) async fn serve(
 
 struct Processor {
     door: Door,
-    app: Router,
+    app: Plane,
 }
 
 #[tonic::async_trait]

@@ -29,14 +29,30 @@ tokio::task_local! {
 
 /// Lets in whoever has a key or a token, where one is required; a token that is wrong never passes.
 pub(crate) async fn data(State(door): State<Door>, request: Request, next: Next) -> Response {
-    let named = match named(&door, request.headers()).await {
-        Ok(named) => named,
-        Err(refusal) => return refusal,
-    };
-    if door.requires_keys() && named.is_none() {
-        return refused("the request has no API key that this server knows");
+    match admitted(&door, request.headers()).await {
+        Ok(named) => naming(named, next.run(request)).await,
+        Err(refusal) => refusal,
     }
-    NAMED.scope(named, next.run(request)).await
+}
+
+/// Whom a request's key or token names, if anybody.
+///
+/// # Errors
+/// The response that refuses it.
+pub(crate) async fn admitted(door: &Door, headers: &HeaderMap) -> Result<Option<Arc<Caller>>, Response> {
+    let named = named(door, headers).await?;
+    if door.requires_keys() && named.is_none() {
+        return Err(refused("the request has no API key that this server knows"));
+    }
+    Ok(named)
+}
+
+/// Answers in the name of that caller.
+pub(crate) async fn naming(named: Option<Arc<Caller>>, answer: impl Future<Output = Response>) -> Response {
+    match named {
+        Some(_) => NAMED.scope(named, answer).await,
+        None => answer.await,
+    }
 }
 
 /// The caller whom the guard has named for the request that is being answered.

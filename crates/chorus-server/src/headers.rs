@@ -11,6 +11,9 @@ const SCHEMA_VERSION: &str = "2";
 /// Longest value of one header, in bytes.
 const MAX_VALUE_BYTES: usize = 1024;
 
+/// Room for the headers of a usual answer, with those that its body needs.
+const USUAL: usize = 20;
+
 /// Collects headers; a value that cannot be sent is left out.
 #[derive(Debug, Default)]
 pub(crate) struct Headers(HeaderMap);
@@ -19,7 +22,7 @@ impl Headers {
     /// Those that every answer of a run has.
     #[must_use]
     pub(crate) fn of_run(id: &str) -> Self {
-        let mut headers = Self::default();
+        let mut headers = Self(HeaderMap::with_capacity(USUAL));
         headers.put("x-vsr-schema-version", SCHEMA_VERSION);
         headers.put("x-vsr-replay-id", id);
         headers.put("x-request-id", id);
@@ -139,36 +142,39 @@ impl Headers {
     fn matched(&mut self, head: &RouteHead) {
         let Some(verdict) = &head.verdict else { return };
         for family in Family::ALL {
-            let names: Vec<&str> = verdict
-                .matched
-                .iter()
-                .filter(|(k, _)| k.family == family)
-                .map(|(k, _)| k.name.as_str())
-                .collect();
+            let names: Vec<&str> =
+                verdict.matched.iter().filter(|(k, _)| k.family == family).map(|(k, _)| k.name()).collect();
             if !names.is_empty() {
                 let family = match family {
                     Family::Projection => "projections".to_owned(),
                     Family::Preference => "preference".to_owned(),
                     other => other.bucket().replace('_', "-"),
                 };
-                self.put(&format!("x-vsr-matched-{family}"), &names.join(","));
+                if let Ok(name) = HeaderName::try_from(format!("x-vsr-matched-{family}")) {
+                    self.insert(name, &names.join(","));
+                }
             }
         }
     }
 
-    fn maybe(&mut self, name: &str, value: Option<&str>) {
+    fn maybe(&mut self, name: &'static str, value: Option<&str>) {
         if let Some(value) = value {
             self.put(name, value);
         }
     }
 
-    fn put(&mut self, name: &str, value: &str) {
+    /// The name in lower case.
+    fn put(&mut self, name: &'static str, value: &str) {
+        self.insert(HeaderName::from_static(name), value);
+    }
+
+    fn insert(&mut self, name: HeaderName, value: &str) {
         let mut end = value.len().min(MAX_VALUE_BYTES);
         while !value.is_char_boundary(end) {
             end -= 1;
         }
         let value = value.get(..end).unwrap_or_default();
-        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+        if let Ok(value) = HeaderValue::try_from(value) {
             self.0.insert(name, value);
         }
     }
@@ -177,5 +183,5 @@ impl Headers {
 /// The matched domain of highest confidence.
 fn category(head: &RouteHead) -> Option<String> {
     let domains = head.verdict.as_ref()?.matched.iter().filter(|(key, _)| key.family == Family::Domain);
-    domains.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(key, _)| key.name.clone())
+    domains.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(key, _)| key.name().to_owned())
 }

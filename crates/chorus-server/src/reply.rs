@@ -1,16 +1,19 @@
 //! Faults and bodies as HTTP responses.
 
 use crate::status;
-use axum::response::{IntoResponse, Response};
+use axum::body::Body;
+use axum::response::Response;
 use chorus_engine::{Code, Fault, Retry, Run};
 use chorus_wire::{ErrorBody, RequestFault};
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
 
 /// A JSON body with headers.
-pub(crate) fn json(status: StatusCode, headers: HeaderMap, body: Vec<u8>) -> Response {
-    let mut response = (status, headers, body).into_response();
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+pub(crate) fn json(status: StatusCode, mut headers: HeaderMap, body: Vec<u8>) -> Response {
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
     response
 }
 

@@ -3,9 +3,11 @@
 //! A stop closes the listeners and readiness; running requests have `grace` to end; what is left ends with an error
 //! event; then records are flushed (case C10).
 
+use crate::app::Plane;
 use crate::door::Door;
 use crate::{app, ext_proc};
-use axum::Router;
+use axum::ServiceExt;
+use axum::extract::Request;
 use axum::serve::ListenerExt;
 use std::io;
 use std::net::SocketAddr;
@@ -97,10 +99,11 @@ async fn envoy(listener: Option<TcpListener>, door: Door, stop: CancellationToke
     ext_proc::serve(listener, door, app, stop).await
 }
 
-async fn plane(listener: TcpListener, app: Router, stop: CancellationToken) -> io::Result<()> {
+async fn plane(listener: TcpListener, app: Plane, stop: CancellationToken) -> io::Result<()> {
     let listener = listener.tap_io(|stream| {
         // Without it the last bytes of an event wait for the next one.
         let _ = stream.set_nodelay(true);
     });
+    let app = ServiceExt::<Request>::into_make_service(app);
     axum::serve(listener, app).with_graceful_shutdown(stop.cancelled_owned()).await
 }

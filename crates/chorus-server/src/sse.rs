@@ -7,7 +7,7 @@ use crate::door::Door;
 use crate::protocol::Protocol;
 use crate::reply;
 use axum::body::Body;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
 use chorus_engine::{Code, Fault, Part, Progress, Run};
 use chorus_wire::sse;
@@ -15,6 +15,12 @@ use futures_util::stream;
 use http::HeaderMap;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
 /// How a stream starts.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,8 +35,10 @@ pub(crate) enum Opening {
 
 /// A run on its way to the client.
 pub(crate) struct Flow<P> {
-    door: Door,
     run: Run,
+    /// The grace of a stop has run out.
+    expired: Pin<Box<WaitForCancellationFutureOwned>>,
+    silence: Silence,
     /// What is told before anything else.
     opening: Option<Bytes>,
     over: bool,
@@ -42,16 +50,18 @@ pub(crate) fn response<P: Protocol>(mut headers: HeaderMap, flow: Flow<P>) -> Re
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    let frames = stream::unfold(flow, |mut flow| async move {
+    let frames = stream::unfold(Box::new(flow), |mut flow| async move {
         let frame = flow.next().await?;
         Some((Ok::<Bytes, Infallible>(frame), flow))
     });
-    (headers, Body::from_stream(frames)).into_response()
+    let mut response = Response::new(Body::from_stream(frames));
+    *response.headers_mut() = headers;
+    response
 }
 
 impl<P: Protocol> Flow<P> {
     /// The flow of a run that has come as far as `opening`.
-    pub(crate) fn new(door: Door, run: Run, opening: Opening, mut protocol: P) -> Self {
+    pub(crate) fn new(door: &Door, run: Run, opening: Opening, mut protocol: P) -> Self {
         let first = protocol.opening();
         let then = match opening {
             Opening::Begun => Bytes::new(),
@@ -63,7 +73,8 @@ impl<P: Protocol> Flow<P> {
             (true, false) => Some(then),
             (false, _) => Some([first, then].concat().into()),
         };
-        Self { door, run, opening, over: false, protocol }
+        let (expired, silence) = (Box::pin(door.expired_owned()), Silence::of(door.limits.keepalive));
+        Self { run, expired, silence, opening, over: false, protocol }
     }
 
     async fn next(&mut self) -> Option<Bytes> {
@@ -74,13 +85,8 @@ impl<P: Protocol> Flow<P> {
             return Some(opening);
         }
         loop {
-            let part = tokio::select! {
-                biased;
-                () = self.door.expired() => Ok(Some(Part::Fault(reply::stopping(&self.run)))),
-                part = tokio::time::timeout(self.door.limits.keepalive, self.run.next()) => part,
-            };
-            return match part {
-                Err(_) => Some(self.protocol.silence()),
+            return match poll_fn(|cx| self.poll_part(cx)).await {
+                Err(Silent) => Some(self.protocol.silence()),
                 Ok(Some(Part::Chunk(chunk))) => {
                     let frame = self.protocol.chunk(&chunk);
                     if frame.is_empty() {
@@ -107,9 +113,60 @@ impl<P: Protocol> Flow<P> {
         }
     }
 
+    /// The next part, or that the line has been silent for too long.
+    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Part>, Silent>> {
+        if let Poll::Ready(part) = self.run.poll_next(cx) {
+            self.silence.is_broken();
+            return Poll::Ready(Ok(part));
+        }
+        if self.expired.as_mut().poll(cx).is_ready() {
+            let fault = reply::stopping(&self.run);
+            return Poll::Ready(Ok(Some(Part::Fault(Box::new(fault)))));
+        }
+        self.silence.poll_too_long(cx).map(Err)
+    }
+
     async fn failed(&mut self, fault: &Fault) -> Bytes {
         self.over = true;
         self.protocol.failed(fault).await
+    }
+}
+
+/// The line has been silent for as long as it may be.
+struct Silent;
+
+/// How long nothing has come. One timer serves all of a stream: what comes only moves its beginning, and the timer is set
+/// anew when it rings too early.
+struct Silence {
+    longest: Duration,
+    began: Instant,
+    alarm: Pin<Box<Sleep>>,
+}
+
+impl Silence {
+    /// One that begins now.
+    fn of(longest: Duration) -> Self {
+        Self { longest, began: Instant::now(), alarm: Box::pin(tokio::time::sleep(longest)) }
+    }
+
+    /// Something has come: it begins again.
+    fn is_broken(&mut self) {
+        self.began = Instant::now();
+    }
+
+    /// Waits until it has been too long, and begins it again.
+    fn poll_too_long(&mut self, cx: &mut Context<'_>) -> Poll<Silent> {
+        while self.alarm.as_mut().poll(cx).is_ready() {
+            let is_over = self.began + self.longest <= Instant::now();
+            if is_over {
+                self.is_broken();
+            }
+            self.alarm.as_mut().reset(self.began + self.longest);
+            if is_over {
+                return Poll::Ready(Silent);
+            }
+        }
+        Poll::Pending
     }
 }
 

@@ -60,6 +60,11 @@ impl Bm25 {
         self.case
     }
 
+    /// The words of all keywords in comparable form.
+    pub(crate) fn terms(&self) -> impl Iterator<Item = &str> {
+        self.terms.keys().map(String::as_str)
+    }
+
     pub(crate) fn look(&self, text: &Comparable) -> Vec<Found> {
         if !self.presence.in_text(text.text()) {
             return vec![Found::NOTHING; self.keywords.len()];

@@ -189,7 +189,7 @@ mod tests {
 
     fn label(evidence: &Evidence) -> Option<String> {
         let mut matched = evidence.iter().filter(|(_, o)| matches!(o, Observation::Matched { .. }));
-        let only = matched.next().map(|(key, _)| key.name.clone());
+        let only = matched.next().map(|(key, _)| key.name().to_owned());
         assert!(matched.next().is_none());
         only
     }

@@ -112,7 +112,7 @@ impl Domains {
 impl Emitted {
     fn judge(&self, probabilities: &[f64], threshold: f64) -> Observation {
         if self.classes.is_empty() {
-            let unknown = format!("the domain head knows no category of `{}`", self.key.name);
+            let unknown = format!("the domain head knows no category of `{}`", self.key.name());
             return Observation::Absent(AbsentReason::Failed(unknown));
         }
         let of = |class: &usize| probabilities.get(*class).copied();

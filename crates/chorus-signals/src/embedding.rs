@@ -202,7 +202,7 @@ mod tests {
 
     fn matched(evidence: &Evidence) -> Vec<&str> {
         let matched = evidence.iter().filter(|(_, o)| matches!(o, Observation::Matched { .. }));
-        matched.map(|(key, _)| key.name.as_str()).collect()
+        matched.map(|(key, _)| key.name()).collect()
     }
 
     #[test]

@@ -19,7 +19,6 @@ use crate::subject::Subject;
 use chorus_infer::TextEncoder;
 use chorus_policy::{AbsentReason, Ask, Evidence, Observation};
 use chorus_spec::{Family, Global, Recipe, Signal, SignalKey};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -29,7 +28,7 @@ pub struct Timing {
     /// The family.
     pub family: Family,
     /// The rule; `*` where the family answers for all of its rules at once.
-    pub rule: String,
+    pub rule: Arc<str>,
     /// Wall time in microseconds. An encoder pass counts for the family that needed it first.
     pub micros: u64,
 }
@@ -133,9 +132,10 @@ impl Extractor {
         pass: &mut SharedPass,
         evidence: &mut Evidence,
     ) -> Vec<Timing> {
-        let mut look = Look { encoder: self.encoder.as_deref(), subject, pass };
+        let mut look = Look::new(self.encoder.as_deref(), &self.prepared.lexicon, subject, pass);
         let mut timings = Vec::with_capacity(asks.len());
-        let mut measured = BTreeSet::new();
+        let mut measured = vec![false; self.prepared.measures.len()];
+        let mut start = Instant::now();
         for ask in asks {
             let known = self.prepared.answers.get(ask);
             let Some((at, (rule, measure))) =
@@ -145,13 +145,14 @@ impl Extractor {
                 continue;
             };
             // One measure may answer for a whole family.
-            if !measured.insert(at) {
+            if measured.get_mut(at).is_none_or(|measured| std::mem::replace(measured, true)) {
                 continue;
             }
-            let start = Instant::now();
             measure.measure(&mut look, evidence);
-            let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
-            timings.push(Timing { family: ask.family, rule: rule.clone(), micros });
+            let end = Instant::now();
+            let micros = u64::try_from((end - start).as_micros()).unwrap_or(u64::MAX);
+            start = end;
+            timings.push(Timing { family: ask.family, rule: Arc::clone(rule), micros });
         }
         timings
     }
@@ -192,6 +193,7 @@ mod tests {
         KeywordOperator, KeywordSignal, LanguageSignal, Signal, SignalKind,
     };
     use chorus_wire::{ChatRequest, Message, Role};
+    use std::collections::BTreeSet;
 
     fn keyword(method: KeywordMethod, keywords: &[&str]) -> SignalKind {
         let keywords = keywords.iter().map(|k| (*k).to_owned()).collect();
@@ -232,7 +234,7 @@ mod tests {
     }
 
     fn asks(recipe: &Recipe) -> Vec<Ask> {
-        recipe.signals.iter().map(|s| Ask { family: s.family(), rule: s.name.clone() }).collect()
+        recipe.signals.iter().map(|s| Ask::new(s.family(), s.name.as_str())).collect()
     }
 
     fn extractor(recipe: &Recipe, encoder: Option<Arc<dyn TextEncoder>>) -> Extractor {
@@ -333,7 +335,7 @@ mod tests {
         let recipe = recipe();
         let (mut pass, mut evidence) = (SharedPass::new(), Evidence::default());
         let request = user("hello");
-        let ask = Ask { family: Family::Keyword, rule: "greeting".to_owned() };
+        let ask = Ask::new(Family::Keyword, "greeting");
         extractor(&recipe, Some(Arc::new(WordBag))).extract(
             &[ask],
             &Subject::of(&request),
@@ -412,7 +414,7 @@ mod tests {
         let recipe = recipe();
         let mut evidence = Evidence::default();
         let request = user("x");
-        let asks = [Family::Keyword, Family::Domain].map(|family| Ask { family, rule: "nowhere".to_owned() });
+        let asks = [Family::Keyword, Family::Domain].map(|family| Ask::new(family, "nowhere"));
         extractor(&recipe, None).extract(
             &asks,
             &Subject::of(&request),

@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** the same text gives the same vector on every machine.
 
+use crate::lexicon::Lexicon;
 use crate::measure::{Look, Measure};
 use crate::pass::SharedPass;
 use crate::subject::Subject;
@@ -37,7 +38,7 @@ pub(crate) fn measured(
     subject: &Subject<'_>,
 ) -> Evidence {
     let (mut pass, mut evidence) = (SharedPass::new(), Evidence::default());
-    measure.measure(&mut Look { encoder, subject, pass: &mut pass }, &mut evidence);
+    measure.measure(&mut Look::new(encoder, &Lexicon::default(), subject, &mut pass), &mut evidence);
     evidence
 }
 

@@ -100,7 +100,7 @@ impl Knowledge {
     /// The asks for metrics, which no signal rule has.
     pub(crate) fn metric_asks(&self) -> impl Iterator<Item = Ask> {
         let metrics = self.bases.iter().flat_map(|base| &base.metrics);
-        metrics.map(|metric| Ask { family: Family::Kb, rule: metric.key.name.clone() })
+        metrics.map(|metric| Ask::new(Family::Kb, metric.key.name()))
     }
 }
 
@@ -320,7 +320,7 @@ mod tests {
     fn matched(text: &str) -> Vec<String> {
         let evidence = observe(text, Some(&WordBag));
         let matched = evidence.iter().filter(|(_, o)| matches!(o, Observation::Matched { .. }));
-        matched.map(|(key, _)| key.name.clone()).collect()
+        matched.map(|(key, _)| key.name().to_owned()).collect()
     }
 
     #[test]

@@ -2,18 +2,21 @@
 //!
 //! *Measures:* whether any, all or none of the keywords occur, literally, as patterns, or approximately.
 //! *Inputs:* the last user message, its text parts joined.
-//! *Cost:* 1, one automaton pass over the text for each rule
+//! *Cost:* 1, one automaton pass over the text for all rules, and one more for each whose words occur
 //! *Fails when:* the words have other meanings or are negated; a language is not listed.
 //! *Source:* contract §1.4 (`keywords`); BM25: Robertson and Zaragoza 2009; cases D03, D04, D06.
 //!
 //! Confidence: 1 for a literal or a pattern; the score (at most 1) for `bm25` and `ngram`; one less the share of wrong
 //! letters for `fuzzy`. OR takes the best keyword, AND the mean, NOR is certain. Raw: hits (literal, regex), else the
 //! best score. Literal and approximate methods read the comparable form (NFKC, folded unless `case_sensitive`, white
-//! space collapsed); `regex` reads the text as written. **Invariant:** patterns are compiled once, when prepared.
+//! space collapsed); `regex` reads the text as written. A rule looks at the text only where the lexicon of all rules has
+//! seen a word that it needs. **Invariant:** patterns are compiled once, when prepared.
 
 use crate::approximate::{Bm25, Found, Fuzzy, Ngram};
 use crate::doc::SignalDoc;
+use crate::lexicon::{LexiconBuilder, Wanted};
 use crate::literal::LiteralSet;
+use crate::measure::Look;
 use crate::subject::Subject;
 use crate::text::{Case, Comparable};
 use chorus_policy::Observation;
@@ -35,6 +38,8 @@ pub const DOC: SignalDoc = SignalDoc {
 pub(crate) struct Keyword {
     operator: KeywordOperator,
     finder: Finder,
+    /// Words without which nothing is found; `None` where it is not known by words.
+    wanted: Option<Wanted>,
 }
 
 #[derive(Debug)]
@@ -48,7 +53,7 @@ enum Finder {
 
 impl Keyword {
     /// Compiles a rule; the error is a sentence for people.
-    pub(crate) fn prepare(signal: &KeywordSignal) -> Result<Self, String> {
+    pub(crate) fn prepare(signal: &KeywordSignal, lexicon: &mut LexiconBuilder) -> Result<Self, String> {
         if signal.keywords.is_empty() {
             return Err("it has no keywords".to_owned());
         }
@@ -62,26 +67,50 @@ impl Keyword {
             }
             KeywordMethod::Fuzzy { max_distance } => Finder::Fuzzy(Fuzzy::build(words, case, max_distance)?),
         };
-        Ok(Self { operator: signal.operator, finder })
+        let wanted = match &finder {
+            Finder::Literal(set) => lexicon.keywords(set.keywords()),
+            Finder::Regex(_) => lexicon.patterns(words, signal.case_sensitive),
+            Finder::Bm25(finder) => lexicon.keywords(finder.terms()),
+            Finder::Ngram(_) | Finder::Fuzzy(_) => None,
+        };
+        Ok(Self { operator: signal.operator, finder, wanted })
     }
 
     /// What the rule says of a request.
-    pub(crate) fn observe(&self, subject: &Subject<'_>) -> Observation {
-        let (found, raw) = match &self.finder {
-            Finder::Literal(set) => counted(literal(set, subject.comparable(set.case()))),
-            Finder::Regex(set) => {
-                let matches = set.matches(subject.text());
-                counted((0..set.len()).map(|at| certain(matches.matched(at))).collect())
-            }
-            Finder::Bm25(finder) => scored(finder.look(subject.comparable(finder.case()))),
-            Finder::Ngram(finder) => scored(finder.look(subject.comparable(finder.case()))),
-            Finder::Fuzzy(finder) => scored(finder.look(subject.comparable(finder.case()))),
-        };
+    pub(crate) fn observe(&self, look: &mut Look<'_, '_>) -> Observation {
+        let is_worth_it = self.wanted.as_ref().is_none_or(|wanted| match self.finder {
+            Finder::Regex(_) => look.seen().may_match(wanted),
+            _ => look.seen().may_hold(wanted),
+        });
+        let (found, raw) =
+            if is_worth_it { self.finder.look(look.subject) } else { counted(vec![Found::NOTHING]) };
         match combine(self.operator, &found) {
             Some(confidence) => Observation::Matched { confidence, raw: Some(raw) },
             None => Observation::Unmatched { raw: Some(raw) },
         }
     }
+}
+
+impl Finder {
+    /// What each keyword found, and the raw value.
+    fn look(&self, subject: &Subject<'_>) -> (Vec<Found>, f64) {
+        match self {
+            Self::Literal(set) => counted(literal(set, subject.comparable(set.case()))),
+            Self::Regex(set) => counted(matches(set, subject.text())),
+            Self::Bm25(finder) => scored(finder.look(subject.comparable(finder.case()))),
+            Self::Ngram(finder) => scored(finder.look(subject.comparable(finder.case()))),
+            Self::Fuzzy(finder) => scored(finder.look(subject.comparable(finder.case()))),
+        }
+    }
+}
+
+/// Which patterns match. Whether any does is found out much faster than which, and mostly none does.
+fn matches(set: &RegexSet, text: &str) -> Vec<Found> {
+    if !set.is_match(text) {
+        return vec![Found::NOTHING; set.len()];
+    }
+    let matches = set.matches(text);
+    (0..set.len()).map(|at| certain(matches.matched(at))).collect()
 }
 
 fn patterns(words: &[String], case_sensitive: bool) -> Result<RegexSet, String> {
@@ -135,11 +164,15 @@ fn combine(operator: KeywordOperator, found: &[Found]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pass::SharedPass;
     use chorus_wire::{ChatRequest, Message, Role};
 
     fn observe(signal: &KeywordSignal, text: &str) -> Observation {
         let request = ChatRequest::new("m", vec![Message::new(Role::User, text)]);
-        Keyword::prepare(signal).unwrap().observe(&Subject::of(&request))
+        let mut lexicon = LexiconBuilder::default();
+        let rule = Keyword::prepare(signal, &mut lexicon).unwrap();
+        let lexicon = lexicon.build().unwrap();
+        rule.observe(&mut Look::new(None, &lexicon, &Subject::of(&request), &mut SharedPass::new()))
     }
 
     fn signal(operator: KeywordOperator, method: KeywordMethod, keywords: &[&str]) -> KeywordSignal {
@@ -183,8 +216,10 @@ mod tests {
         let exact = KeywordSignal { case_sensitive: true, ..ticket };
         assert!(!matches(&exact, "see tkt-2291"));
         let broken = signal(KeywordOperator::Or, KeywordMethod::Regex, &["([a"]);
-        assert!(Keyword::prepare(&broken).is_err());
-        assert!(Keyword::prepare(&signal(KeywordOperator::Or, KeywordMethod::Literal, &[])).is_err());
+        let empty = signal(KeywordOperator::Or, KeywordMethod::Literal, &[]);
+        for wrong in [broken, empty] {
+            assert!(Keyword::prepare(&wrong, &mut LexiconBuilder::default()).is_err());
+        }
     }
 
     #[test]
@@ -193,6 +228,24 @@ mod tests {
             signal(KeywordOperator::Or, KeywordMethod::Literal, &["break this into independent workstreams"]);
         let text = "Background to be read. ".repeat(2600) + "Then break this into independent workstreams.";
         assert!(matches(&rule, &text));
+    }
+
+    #[test]
+    fn a_rule_finds_the_same_whether_or_not_the_lexicon_holds_its_words_back() {
+        let literal = |keywords: &[&str], case_sensitive| KeywordSignal {
+            case_sensitive,
+            ..signal(KeywordOperator::Or, KeywordMethod::Literal, keywords)
+        };
+        for (rule, text, want) in [
+            (literal(&["stack  trace"], false), "a STACK\n trace", true),
+            (literal(&["ÜBER alles"], true), "ÜBER alles", true),
+            (literal(&["ÜBER alles"], true), "über alles", false),
+            (literal(&["Tax"], true), "income tax", false),
+            (literal(&["c", "rust"], false), "in C, please", true),
+            (literal(&["ﬁne"], false), "a fine day", true),
+        ] {
+            assert_eq!(matches(&rule, text), want, "{text}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 pub(crate) struct LiteralSet {
     automaton: AhoCorasick,
     presence: Presence,
+    keywords: Vec<String>,
     case: Case,
 }
 
@@ -53,7 +54,7 @@ impl LiteralSet {
             return Err("an empty keyword matches nothing".to_owned());
         }
         let automaton = AhoCorasick::new(&keywords).map_err(|e| format!("too many keywords: {e}"))?;
-        Ok(Self { automaton, presence: Presence::of(&keywords)?, case })
+        Ok(Self { automaton, presence: Presence::of(&keywords)?, keywords, case })
     }
 
     /// The form of text that [`hits`](Self::hits) wants.
@@ -61,9 +62,14 @@ impl LiteralSet {
         self.case
     }
 
+    /// The keywords in comparable form.
+    pub(crate) fn keywords(&self) -> impl Iterator<Item = &str> {
+        self.keywords.iter().map(String::as_str)
+    }
+
     /// How many keywords.
     pub(crate) fn len(&self) -> usize {
-        self.automaton.patterns_len()
+        self.keywords.len()
     }
 
     /// Every occurrence at fitting edges, overlapping ones too.

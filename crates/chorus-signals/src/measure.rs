@@ -2,6 +2,7 @@
 //!
 //! It knows no family. **Invariant:** a measure puts an observation into the evidence for every key that its rules emit.
 
+use crate::lexicon::{Lexicon, Seen};
 use crate::pass::SharedPass;
 use crate::subject::Subject;
 use chorus_infer::TextEncoder;
@@ -16,6 +17,25 @@ pub(crate) struct Look<'l, 's> {
     pub(crate) subject: &'l Subject<'s>,
     /// The encoder passes of this request.
     pub(crate) pass: &'l mut SharedPass,
+    lexicon: &'l Lexicon,
+    seen: Option<Seen>,
+}
+
+impl<'l, 's> Look<'l, 's> {
+    /// Nothing has been looked at.
+    pub(crate) fn new(
+        encoder: Option<&'l dyn TextEncoder>,
+        lexicon: &'l Lexicon,
+        subject: &'l Subject<'s>,
+        pass: &'l mut SharedPass,
+    ) -> Self {
+        Self { encoder, subject, pass, lexicon, seen: None }
+    }
+
+    /// Which words of the recipe's rules occur in the last user message; looked for once.
+    pub(crate) fn seen(&mut self) -> &Seen {
+        self.seen.get_or_insert_with(|| self.lexicon.look(self.subject))
+    }
 }
 
 /// Rules, prepared.

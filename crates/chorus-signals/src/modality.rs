@@ -180,7 +180,7 @@ mod tests {
 
     fn matched(evidence: &Evidence) -> Vec<(&str, f64)> {
         let holding = evidence.iter().filter_map(|(key, o)| match o {
-            Observation::Matched { confidence, .. } => Some((key.name.as_str(), *confidence)),
+            Observation::Matched { confidence, .. } => Some((key.name(), *confidence)),
             _ => None,
         });
         holding.collect()

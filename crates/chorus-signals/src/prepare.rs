@@ -20,6 +20,7 @@ use crate::kb::Knowledge;
 use crate::keyword::Keyword;
 use crate::knowledge::KnowledgeUse;
 use crate::language::Languages;
+use crate::lexicon::{Lexicon, LexiconBuilder};
 use crate::measure::{Alone, Look, Measure};
 use crate::modality::Modalities;
 use crate::pii::Pii;
@@ -30,8 +31,9 @@ use crate::user_feedback::Feedbacks;
 use crate::{conversation, metadata};
 use chorus_infer::TextEncoder;
 use chorus_policy::{AbsentReason, Ask, Evidence, Observation};
-use chorus_spec::{Family, Global, Recipe, Signal, SignalKey, SignalKind};
+use chorus_spec::{Family, Global, Place, Recipe, Signal, SignalKey, SignalKind};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The rule of a measure that answers for its whole family.
 pub(crate) const WHOLE_FAMILY: &str = "*";
@@ -40,9 +42,11 @@ pub(crate) const WHOLE_FAMILY: &str = "*";
 #[derive(Default)]
 pub(crate) struct Prepared {
     /// Measures, each with the rule that it is for.
-    pub(crate) measures: Vec<(String, Box<dyn Measure>)>,
+    pub(crate) measures: Vec<(Arc<str>, Box<dyn Measure>)>,
     /// Which measure answers an ask.
     pub(crate) answers: BTreeMap<Ask, usize>,
+    /// What rules look for in the user's words.
+    pub(crate) lexicon: Lexicon,
     /// Where knowledge came from.
     pub(crate) knowledge: Vec<KnowledgeUse>,
     families: BTreeMap<Family, usize>,
@@ -52,9 +56,10 @@ impl Prepared {
     /// Prepares every rule of a recipe.
     pub(crate) fn of(recipe: &Recipe, global: &Global, with: &Equipment) -> Result<Self, PrepareFault> {
         let (mut prepared, mut problems) = (Self::default(), Vec::new());
+        let mut lexicon = LexiconBuilder::default();
         for signal in &recipe.signals {
-            let ask = Ask { family: signal.family(), rule: signal.name.clone() };
-            match alone(signal, global, with) {
+            let ask = Ask::new(signal.family(), signal.name.as_str());
+            match alone(signal, global, with, &mut lexicon) {
                 Ok(Some(measure)) => prepared.add(vec![ask], &signal.name, measure),
                 Ok(None) => prepared.join(ask, recipe, global, with),
                 Err(message) => {
@@ -64,13 +69,20 @@ impl Prepared {
             }
         }
         prepared.add_knowledge(recipe, global, with, &mut problems);
+        match lexicon.build() {
+            Ok(lexicon) => prepared.lexicon = lexicon,
+            Err(message) => {
+                let (rule, place) = (WHOLE_FAMILY.to_owned(), Place::default());
+                problems.push(Problem { rule, place, message });
+            }
+        }
         if problems.is_empty() { Ok(prepared) } else { Err(PrepareFault { problems }) }
     }
 
     fn add(&mut self, asks: Vec<Ask>, rule: &str, measure: Box<dyn Measure>) {
         let at = self.measures.len();
         self.answers.extend(asks.into_iter().map(|ask| (ask, at)));
-        self.measures.push((rule.to_owned(), measure));
+        self.measures.push((rule.into(), measure));
     }
 
     /// Leaves an ask to its family's measure, which is made with the family's first rule.
@@ -98,7 +110,7 @@ impl Prepared {
         problems.extend(wrong);
         self.knowledge = uses;
         let rules = recipe.signals.iter().filter(|signal| signal.family() == Family::Kb);
-        let rules = rules.map(|signal| Ask { family: Family::Kb, rule: signal.name.clone() });
+        let rules = rules.map(|signal| Ask::new(Family::Kb, signal.name.as_str()));
         let asks: Vec<Ask> = rules.chain(knowledge.metric_asks()).collect();
         if !asks.is_empty() {
             self.add(asks, WHOLE_FAMILY, Box::new(knowledge));
@@ -107,15 +119,16 @@ impl Prepared {
 }
 
 /// The measure of a rule that answers alone; `None` where its family answers for it.
-fn alone(signal: &Signal, global: &Global, with: &Equipment) -> Result<Option<Box<dyn Measure>>, String> {
+fn alone(
+    signal: &Signal,
+    global: &Global,
+    with: &Equipment,
+    lexicon: &mut LexiconBuilder,
+) -> Result<Option<Box<dyn Measure>>, String> {
     let encoder = with.encoder.as_deref();
     Ok(match &signal.kind {
-        SignalKind::Keyword(rule) => {
-            single(signal, Keyword::prepare(rule)?, |rule, look| rule.observe(look.subject))
-        }
-        SignalKind::Structure(rule) => {
-            single(signal, Structure::prepare(rule)?, |rule, look| rule.observe(look.subject))
-        }
+        SignalKind::Keyword(rule) => single(signal, Keyword::prepare(rule, lexicon)?, Keyword::observe),
+        SignalKind::Structure(rule) => single(signal, Structure::prepare(rule, lexicon)?, Structure::observe),
         SignalKind::Conversation(rule) => {
             single(signal, rule.clone(), |rule, look| conversation::observe(rule, look.subject))
         }

@@ -2,7 +2,7 @@
 //!
 //! *Measures:* existence, count, density or order of patterns, words or phrases, or the text's length in bytes.
 //! *Inputs:* the last user message, its text parts joined.
-//! *Cost:* 1, one pass over the text for each rule
+//! *Cost:* 1, one pass over the text for each rule of patterns, and for each whose words occur
 //! *Fails when:* the user quotes a text of another form than the request has.
 //! *Source:* contract §1.4 (`structure`).
 //!
@@ -12,7 +12,9 @@
 //! least 0.5. **Invariant:** raw is the measured value, matched or not.
 
 use crate::doc::SignalDoc;
+use crate::lexicon::{LexiconBuilder, Wanted};
 use crate::literal::LiteralSet;
+use crate::measure::Look;
 use crate::predicate::judge;
 use crate::subject::Subject;
 use crate::text::Case;
@@ -35,6 +37,8 @@ pub const DOC: SignalDoc = SignalDoc {
 pub(crate) struct Structure {
     kind: FeatureKind,
     counter: Counter,
+    /// Words without which there is nothing to count; `None` where it is not known by words.
+    wanted: Option<Wanted>,
     predicate: Option<NumericPredicate>,
 }
 
@@ -48,7 +52,7 @@ enum Counter {
 
 impl Structure {
     /// Compiles a rule; the error is a sentence for people.
-    pub(crate) fn prepare(signal: &StructureSignal) -> Result<Self, String> {
+    pub(crate) fn prepare(signal: &StructureSignal, lexicon: &mut LexiconBuilder) -> Result<Self, String> {
         let counter = match &signal.feature.source {
             StructureSource::Regex { pattern, case_sensitive } => Counter::Pattern(
                 RegexBuilder::new(pattern)
@@ -67,15 +71,24 @@ impl Structure {
             ),
             StructureSource::TextBytes => Counter::Bytes,
         };
-        Ok(Self { kind: signal.feature.kind, counter, predicate: signal.predicate })
+        let wanted = match &counter {
+            Counter::Words(set) => lexicon.keywords(set.keywords()),
+            Counter::Sequences(sets) => lexicon.keywords(sets.iter().flat_map(LiteralSet::keywords)),
+            Counter::Pattern(_) | Counter::Bytes => None,
+        };
+        Ok(Self { kind: signal.feature.kind, counter, wanted, predicate: signal.predicate })
     }
 
     /// What the rule says of a request.
-    pub(crate) fn observe(&self, subject: &Subject<'_>) -> Observation {
-        let occurrences = self.counter.count(subject) as f64;
+    pub(crate) fn observe(&self, look: &mut Look<'_, '_>) -> Observation {
+        let subject = look.subject;
+        let is_worth_it = self.wanted.as_ref().is_none_or(|wanted| look.seen().may_hold(wanted));
+        let occurrences = if is_worth_it { self.counter.count(subject) as f64 } else { 0.0 };
         let value = match self.kind {
             FeatureKind::Count => occurrences,
             FeatureKind::Exists | FeatureKind::Sequence => f64::from(u8::from(occurrences > 0.0)),
+            // To find the units takes longer than anything else here.
+            FeatureKind::Density if occurrences == 0.0 => 0.0,
             FeatureKind::Density => occurrences / subject.comparable(Case::Folded).units().max(1) as f64,
         };
         judge(value, self.predicate.as_ref())
@@ -98,13 +111,17 @@ impl Counter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pass::SharedPass;
     use chorus_spec::StructureFeature;
     use chorus_wire::{ChatRequest, Message, Role};
 
     fn raw(kind: FeatureKind, source: StructureSource, text: &str) -> f64 {
         let request = ChatRequest::new("m", vec![Message::new(Role::User, text)]);
         let signal = StructureSignal { feature: StructureFeature { kind, source }, predicate: None };
-        match Structure::prepare(&signal).unwrap().observe(&Subject::of(&request)) {
+        let mut lexicon = LexiconBuilder::default();
+        let rule = Structure::prepare(&signal, &mut lexicon).unwrap();
+        let lexicon = lexicon.build().unwrap();
+        match rule.observe(&mut Look::new(None, &lexicon, &Subject::of(&request), &mut SharedPass::new())) {
             Observation::Matched { raw: Some(raw), .. } | Observation::Unmatched { raw: Some(raw) } => raw,
             other => panic!("{other:?}"),
         }
@@ -145,6 +162,7 @@ mod tests {
     #[test]
     fn a_bad_pattern_is_refused() {
         let feature = StructureFeature { kind: FeatureKind::Count, source: pattern("([a") };
-        assert!(Structure::prepare(&StructureSignal { feature, predicate: None }).is_err());
+        let broken = StructureSignal { feature, predicate: None };
+        assert!(Structure::prepare(&broken, &mut LexiconBuilder::default()).is_err());
     }
 }

@@ -65,33 +65,37 @@ impl Comparable {
 
 /// A text in comparable form.
 pub(crate) fn comparable(text: &str, case: Case) -> String {
-    if text.is_ascii() && !text.contains(VERTICAL_TAB) {
-        return comparable_ascii(text, case);
-    }
     let mut out = String::with_capacity(text.len());
-    text.nfkc().for_each(|c| push(&mut out, c, case));
+    let mut rest = text;
+    while !rest.is_empty() {
+        let ascii = rest.bytes().position(|b| !b.is_ascii());
+        // A mark may join the letter before it; nothing else that is ASCII changes beside what is not.
+        let (plain, other) = rest.split_at(ascii.map_or(rest.len(), |at| at.saturating_sub(1)));
+        push_ascii(&mut out, plain, case);
+        let joined = usize::from(ascii.is_some_and(|at| at > 0));
+        let end = other.bytes().skip(joined).position(|b| b.is_ascii()).map_or(other.len(), |at| at + joined);
+        let (other, after) = other.split_at(end);
+        other.nfkc().for_each(|c| push(&mut out, c, case));
+        rest = after;
+    }
     if out.ends_with(' ') {
         out.pop();
     }
     out
 }
 
-/// White space that ASCII's own definition leaves out.
-const VERTICAL_TAB: char = '\u{b}';
-
 /// The same form where every character is its own, word by word instead of letter by letter.
-fn comparable_ascii(text: &str, case: Case) -> String {
-    let mut out = String::with_capacity(text.len());
-    for word in text.split_ascii_whitespace() {
-        if !out.is_empty() {
-            out.push(' ');
+fn push_ascii(out: &mut String, text: &str, case: Case) {
+    let from = out.len();
+    for (at, word) in text.split(char::is_whitespace).enumerate() {
+        if at > 0 {
+            push(out, ' ', case);
         }
         out.push_str(word);
     }
-    if case == Case::Folded {
-        out.make_ascii_lowercase();
+    if let (Case::Folded, Some(new)) = (case, out.get_mut(from..)) {
+        new.make_ascii_lowercase();
     }
-    out
 }
 
 fn push(out: &mut String, c: char, case: Case) {
@@ -168,6 +172,25 @@ mod tests {
             assert_eq!(comparable(text, Case::Folded), want);
         }
         assert_eq!(comparable("Tax  A", Case::Exact), "Tax A");
+    }
+
+    #[test]
+    fn stretches_of_ascii_do_not_change_the_form_of_what_is_between() {
+        for text in [
+            "cafe\u{301} e\u{301}",
+            "\u{301}a",
+            "x ﬁ y",
+            "a\u{a0}\u{2003}b",
+            "한\u{1100}\u{1161} k",
+            "Ⅳ IV",
+            "1⁄2 ½",
+        ] {
+            for case in [Case::Exact, Case::Folded] {
+                let mut whole = String::new();
+                text.nfkc().for_each(|c| push(&mut whole, c, case));
+                assert_eq!(comparable(text, case), whole.trim_end(), "{text:?}");
+            }
+        }
     }
 
     #[test]

@@ -147,7 +147,7 @@ mod tests {
 
     fn matched(evidence: &Evidence) -> Vec<&str> {
         let holding = evidence.iter().filter(|(_, o)| matches!(o, Observation::Matched { .. }));
-        holding.map(|(key, _)| key.name.as_str()).collect()
+        holding.map(|(key, _)| key.name()).collect()
     }
 
     #[test]

@@ -60,14 +60,13 @@ fn rows(files: [&'static str; 2]) -> impl Iterator<Item = (&'static str, &'stati
 
 /// The label that holds, said after `before`.
 fn told(extractor: &Extractor, recipe: &Recipe, before: &[(Role, &str)], text: &str) -> Option<String> {
-    let asks: Vec<Ask> =
-        recipe.signals.iter().map(|s| Ask { family: s.family(), rule: s.name.clone() }).collect();
+    let asks: Vec<Ask> = recipe.signals.iter().map(|s| Ask::new(s.family(), s.name.as_str())).collect();
     let turns = before.iter().cloned().chain([(Role::User, text)]);
     let request = ChatRequest::new("m", turns.map(|(role, text)| Message::new(role, text)).collect());
     let mut evidence = Evidence::default();
     extractor.extract(&asks, &Subject::of(&request), &mut SharedPass::new(), &mut evidence);
     let mut holding = evidence.iter().filter(|(_, o)| matches!(o, Observation::Matched { .. }));
-    holding.next().map(|(key, _)| key.name.clone())
+    holding.next().map(|(key, _)| key.name().to_owned())
 }
 
 /// Share of right labels: of English, and of the other languages.

@@ -74,8 +74,7 @@ fn recipe() -> Recipe {
 fn observe(request: &ChatRequest) -> Evidence {
     let recipe = recipe();
     let extractor = Extractor::prepare(&recipe, &Global::default(), Some(encoder())).unwrap();
-    let asks: Vec<Ask> =
-        recipe.signals.iter().map(|s| Ask { family: s.family(), rule: s.name.clone() }).collect();
+    let asks: Vec<Ask> = recipe.signals.iter().map(|s| Ask::new(s.family(), s.name.as_str())).collect();
     let mut evidence = Evidence::default();
     extractor.extract(&asks, &Subject::of(request), &mut SharedPass::new(), &mut evidence);
     evidence

@@ -3,6 +3,7 @@
 //! It knows no options of any family. **Invariant:** a family's text form is the contract's own word.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// The families of signals that the contract knows. The text form is the `type` word of rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -112,19 +113,31 @@ impl fmt::Display for Family {
 pub struct SignalKey {
     /// The family.
     pub family: Family,
-    /// The emitted name.
-    pub name: String,
+    /// `family:name`, so that whoever writes the key out has it at hand; a clone shares it.
+    shown: Arc<str>,
 }
 
 impl SignalKey {
-    /// A key.
-    pub fn new(family: Family, name: impl Into<String>) -> Self {
-        Self { family, name: name.into() }
+    /// A key of a family and the name that it emits.
+    pub fn new(family: Family, name: impl AsRef<str>) -> Self {
+        Self { family, shown: format!("{family}:{}", name.as_ref()).into() }
+    }
+
+    /// The emitted name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.shown.get(self.family.as_str().len() + 1..).unwrap_or_default()
+    }
+
+    /// The family and the name with a colon between them.
+    #[must_use]
+    pub fn shown(&self) -> &Arc<str> {
+        &self.shown
     }
 }
 
 impl fmt::Display for SignalKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.family, self.name)
+        f.write_str(&self.shown)
     }
 }

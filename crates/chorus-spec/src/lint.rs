@@ -54,7 +54,8 @@ fn identity(recipe: &Recipe, notes: &mut Notes) {
         };
         let message = format!(
             "`{}` asks for the role `{}`, and no header is believed to say who calls",
-            decision.name, role.name
+            decision.name,
+            role.name()
         );
         let help = "where a proxy authenticates callers and strips their own headers, name its headers under \
                     `global.services.authz.identity`";

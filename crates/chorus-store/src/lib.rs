@@ -10,6 +10,7 @@
 mod database;
 pub mod documents;
 pub mod keys;
+mod kinds;
 pub mod memories;
 mod migrate;
 pub mod originals;
@@ -60,5 +61,5 @@ pub use shared_limits::{Admission, LimitCounter, LimitsFault, RedisLimits, Windo
 pub use shared_runs::{MAX_SPOOL_BYTES, QdrantRuns, RedisRuns, RunsPlace, SharedRunStore};
 pub use shared_sessions::{RedisSessions, SessionsFault};
 pub use sqlite::SqliteRunStore;
-pub use store::{Page, Receipt, RunFilter, RunStore, StoreFault};
+pub use store::{Losses, Page, Receipt, RunFilter, RunStore, StoreFault};
 pub use workflow_state::{FileStates, MemoryStates, RedisStates};

@@ -12,7 +12,7 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x4348_5253;
 
 /// One script a version, from version 1.
-pub(crate) const SCRIPTS: [&str; 2] = [
+pub(crate) const SCRIPTS: [&str; 3] = [
     "CREATE TABLE runs (
         id TEXT NOT NULL PRIMARY KEY,
         started_at_ms INTEGER NOT NULL,
@@ -28,6 +28,32 @@ pub(crate) const SCRIPTS: [&str; 2] = [
     CREATE INDEX runs_by_decision ON runs (decision, id);
     CREATE INDEX runs_by_status ON runs (status, id);
     CREATE INDEX runs_by_spec ON runs (spec_digest, id);",
+    // What lists look for is written once a kind, and one index of kinds takes the place of five.
+    "ALTER TABLE runs RENAME TO runs_before;
+    CREATE TABLE kinds (
+        number INTEGER PRIMARY KEY,
+        requested_model TEXT NOT NULL,
+        decision TEXT,
+        status TEXT NOT NULL,
+        spec_digest TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX kinds_by_words ON kinds (requested_model, decision, status, spec_digest);
+    INSERT INTO kinds (requested_model, decision, status, spec_digest)
+        SELECT DISTINCT requested_model, decision, status, spec_digest FROM runs_before;
+    CREATE TABLE runs (
+        id TEXT NOT NULL PRIMARY KEY,
+        kind INTEGER NOT NULL,
+        started_at_ms INTEGER NOT NULL,
+        record TEXT NOT NULL
+    ) STRICT;
+    INSERT INTO runs (rowid, id, kind, started_at_ms, record)
+        SELECT before.rowid, before.id, kinds.number, before.started_at_ms, before.record
+        FROM runs_before AS before CROSS JOIN kinds
+        ON kinds.requested_model = before.requested_model AND kinds.decision IS before.decision
+            AND kinds.status = before.status AND kinds.spec_digest = before.spec_digest
+        ORDER BY before.rowid;
+    DROP TABLE runs_before;
+    CREATE INDEX runs_by_kind ON runs (kind, id, started_at_ms);",
 ];
 
 /// Checks that the file is ours and brings it to the present version.
@@ -71,22 +97,48 @@ fn at(error: &rusqlite::Error, path: &str) -> StoreFault {
 mod tests {
     use super::*;
     use crate::rows;
-    use crate::{Page, RunFilter, RunRecord};
+    use crate::{Page, RunFilter, RunRecord, RunStatus};
+    use rusqlite::params;
+
+    /// As version 1 and 2 wrote a record.
+    fn insert_before(old: &Connection, record: &RunRecord) {
+        let json = serde_json::to_string(record).unwrap();
+        let columns = "id, started_at_ms, requested_model, decision, status, spec_digest, record";
+        let insert = format!("INSERT INTO runs ({columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+        let (id, at, status) = (record.id.as_str(), record.started_at_ms as i64, record.status.as_str());
+        let row = params![id, at, record.requested_model, record.decision, status, record.spec_digest, json];
+        old.execute(&insert, row).unwrap();
+    }
 
     #[test]
     fn every_older_version_keeps_its_records() {
-        let kept = RunRecord { started_at_ms: 7, ..RunRecord::default() };
+        let decisions = [None, Some("d".to_owned()), None];
+        let mut kept = decisions.map(|decision| RunRecord { decision, ..RunRecord::default() });
+        kept[2].status = RunStatus::Failed;
         for version in 1..=SCRIPTS.len() {
             let mut old = Connection::open_in_memory().unwrap();
             SCRIPTS[..version].iter().for_each(|script| old.execute_batch(script).unwrap());
             old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
             old.pragma_update(None, "user_version", version as u32).unwrap();
-            rows::insert(&old, &kept).unwrap();
+            for record in &kept {
+                if version < 3 {
+                    insert_before(&old, record);
+                } else {
+                    rows::insert(&old, record).unwrap();
+                }
+            }
             migrate(&mut old, Path::new("old.db")).unwrap();
-            let indexes = "SELECT count(*) FROM sqlite_master WHERE type = 'index' AND name LIKE 'runs_by_%'";
-            assert_eq!(old.query_row(indexes, [], |row| row.get::<_, i64>(0)).unwrap(), 5, "from {version}");
-            let list = rows::list(&old, &RunFilter::default(), &Page::default()).unwrap();
-            assert_eq!(list, std::slice::from_ref(&kept), "from {version}");
+            let indexes =
+                "SELECT group_concat(name) FROM sqlite_master WHERE type = 'index' AND name LIKE 'runs_by_%'";
+            let indexes: String = old.query_row(indexes, [], |row| row.get(0)).unwrap();
+            assert_eq!(indexes, "runs_by_kind", "from {version}");
+            let list = |filter| rows::list(&old, &filter, &Page::default()).unwrap();
+            let latest_first: Vec<RunRecord> = kept.iter().rev().cloned().collect();
+            assert_eq!(list(RunFilter::default()), latest_first, "from {version}");
+            let of_d = RunFilter { decision: Some("d".to_owned()), ..RunFilter::default() };
+            assert_eq!(list(of_d), kept[1..2], "from {version}");
+            let failed = RunFilter { status: Some(RunStatus::Failed), ..RunFilter::default() };
+            assert_eq!(list(failed), kept[2..], "from {version}");
         }
     }
 }

@@ -20,7 +20,11 @@ impl RunId {
     /// Source: RFC 9562 §5.7 (UUID version 7).
     #[must_use]
     pub fn new() -> Self {
-        Self(format!("run_{}", uuid::Uuid::now_v7().simple()))
+        let mut digits = uuid::Uuid::encode_buffer();
+        let mut text = String::with_capacity(36);
+        text.push_str("run_");
+        text.push_str(uuid::Uuid::now_v7().simple().encode_lower(&mut digits));
+        Self(text)
     }
 
     /// Reads an id that a person or a client gave; `None` when it cannot be one.
@@ -124,8 +128,16 @@ pub struct RunRecord {
 
 impl Default for RunRecord {
     fn default() -> Self {
+        Self::of(RunId::new())
+    }
+}
+
+impl RunRecord {
+    /// A record of that name with nothing in it yet.
+    #[must_use]
+    pub fn of(id: RunId) -> Self {
         Self {
-            id: RunId::new(),
+            id,
             started_at_ms: 0,
             duration_ms: 0,
             purpose: Purpose::Live,

@@ -19,11 +19,12 @@ pub use self::qdrant::QdrantRuns;
 pub use self::redis::RedisRuns;
 
 use crate::store::{Done, submit, tell};
-use crate::{Page, Receipt, RunFilter, RunId, RunRecord, RunStore, SqliteRunStore, StoreFault};
+use crate::{Losses, Page, Receipt, RunFilter, RunId, RunRecord, RunStore, SqliteRunStore, StoreFault};
 use futures_util::future::BoxFuture;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
@@ -159,7 +160,16 @@ impl SharedRunStore {
 
 impl RunStore for SharedRunStore {
     fn submit(&self, record: RunRecord) -> BoxFuture<'_, Result<Receipt, StoreFault>> {
-        Box::pin(submit(&self.jobs, record, Job::Append))
+        Box::pin(submit(&self.jobs, move |done| Job::Append(Box::new(record), done)))
+    }
+
+    fn hand_over(&self, record: RunRecord, losses: Arc<dyn Losses>) -> BoxFuture<'_, ()> {
+        let job = Job::Append(Box::new(record), Done::Losses(losses));
+        Box::pin(async move {
+            if let Err(SendError(Job::Append(_, done))) = self.jobs.send(job).await {
+                tell(done, Err(StoreFault::Closed));
+            }
+        })
     }
 
     fn get(&self, id: &RunId) -> BoxFuture<'_, Result<Option<RunRecord>, StoreFault>> {

@@ -1,41 +1,56 @@
 //! Run records in one SQLite file, written by one thread.
 //!
-//! The thread takes what waits in the queue, writes it in one transaction, and acknowledges it after the commit. A
-//! record waits a moment for others, so that a busy server pays for few transactions and never for one a request. Reads
-//! pass through the same queue, so that a reader sees everything submitted before it asked. Other processes may read
+//! A record becomes JSON where it is handed over: the thread gets few pieces of memory. It takes what waits in the queue,
+//! writes it in one transaction, and acknowledges it after the commit. A record waits a moment for others, and longer where
+//! many come, so that a busy server pays for few transactions and never for one a request. Reads pass through the same queue, so that a reader sees everything submitted before it asked. Other processes may read
 //! the file at the same time (write-ahead log).
 //!
 //! **Invariant:** nothing is acknowledged before `COMMIT` returned, with `synchronous = FULL`: a kill of the process
 //! loses nothing acknowledged, and neither does a power cut on a disk that honours flushes.
 
+use crate::kinds::Kinds;
 use crate::migrate::migrate;
-use crate::rows::{self, fault};
+use crate::rows::{self, Insertion, Row, fault};
 use crate::store::{Done, submit, tell};
-use crate::{Page, Receipt, RunFilter, RunId, RunRecord, RunStore, StoreFault};
+use crate::{Losses, Page, Receipt, RunFilter, RunId, RunRecord, RunStore, StoreFault};
 use futures_util::future::BoxFuture;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use std::future::ready;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc::error::{SendError, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 
 /// Most records that wait to be written; further ones wait at [`RunStore::submit`].
-pub const QUEUE: usize = 1024;
+pub const QUEUE: usize = 4096;
 
 /// Most records of one transaction.
-const BATCH: usize = 256;
+const BATCH: usize = 1024;
 
 /// How long the first record of a transaction waits for others.
 const LINGER: Duration = Duration::from_millis(10);
 
-/// Pages of the write-ahead log (of 4 KiB each) after which they are moved into the file: pages of the indexes that every
-/// record changes are moved once for thousands of records.
-const LOG_PAGES: u32 = 4096;
+/// How many times it waits so long, as long as many come and the transaction is not full: a transaction takes about as long
+/// as a hundred records.
+const LINGERS: usize = 10;
+
+/// Records that are many for one moment.
+const MANY: usize = 16;
+
+/// Bytes of a page of a new file. A usual record fills half a page of 4 KiB, and of larger ones less is left empty; but an
+/// index is written by the page, however little of it changed.
+const PAGE_BYTES: u32 = 8192;
+
+/// Pages of the write-ahead log after which they are moved into the file (16 MiB): pages of the indexes that every record
+/// changes are moved once for thousands of records.
+const LOG_PAGES: u32 = 2048;
 
 /// How long another process may hold the file.
 const BUSY: Duration = Duration::from_secs(5);
 
 enum Job {
-    Append(Box<RunRecord>, Done),
+    Append(Row, Done),
     Ask(Box<dyn FnOnce(&Connection) + Send>),
 }
 
@@ -83,6 +98,7 @@ impl SqliteRunStore {
 
     fn over(mut connection: Connection, path: &Path, most_bytes: Option<u64>) -> Result<Self, StoreFault> {
         connection.busy_timeout(BUSY).map_err(|e| fault(&e))?;
+        connection.pragma_update(None, "page_size", PAGE_BYTES).map_err(|e| fault(&e))?;
         migrate(&mut connection, path)?;
         connection.pragma_update(None, "journal_mode", "WAL").map_err(|e| fault(&e))?;
         connection.pragma_update(None, "synchronous", "FULL").map_err(|e| fault(&e))?;
@@ -119,7 +135,33 @@ impl SqliteRunStore {
 
 impl RunStore for SqliteRunStore {
     fn submit(&self, record: RunRecord) -> BoxFuture<'_, Result<Receipt, StoreFault>> {
-        Box::pin(submit(&self.jobs, record, Job::Append))
+        let row = Row::of(record);
+        Box::pin(async move {
+            let row = row?;
+            submit(&self.jobs, |done| Job::Append(row, done)).await
+        })
+    }
+
+    fn hand_over(&self, record: RunRecord, losses: Arc<dyn Losses>) -> BoxFuture<'_, ()> {
+        let job = match Row::of(record) {
+            Ok(row) => Job::Append(row, Done::Losses(losses)),
+            Err(fault) => {
+                losses.lost(&fault);
+                return Box::pin(ready(()));
+            }
+        };
+        match self.jobs.try_send(job) {
+            Ok(()) => Box::pin(ready(())),
+            Err(TrySendError::Full(job)) => Box::pin(async move {
+                if let Err(SendError(job)) = self.jobs.send(job).await {
+                    closed(job);
+                }
+            }),
+            Err(TrySendError::Closed(job)) => {
+                closed(job);
+                Box::pin(ready(()))
+            }
+        }
     }
 
     fn get(&self, id: &RunId) -> BoxFuture<'_, Result<Option<RunRecord>, StoreFault>> {
@@ -146,19 +188,26 @@ impl RunStore for SqliteRunStore {
     }
 }
 
+/// The thread is gone.
+fn closed(job: Job) {
+    if let Job::Append(_, done) = job {
+        tell(done, Err(StoreFault::Closed));
+    }
+}
+
 /// The thread: until every sender is gone and the queue is empty.
 fn write_all(connection: &Connection, mut queue: mpsc::Receiver<Job>, most_bytes: Option<u64>) {
-    let mut batch = Vec::new();
+    let (mut batch, mut kinds) = (Vec::new(), Kinds::default());
     while let Some(job) = queue.blocking_recv() {
         if matches!(job, Job::Append(..)) {
-            std::thread::sleep(LINGER);
+            linger(&queue);
         }
         let mut next = Some(job);
         while let Some(job) = next.take() {
             match job {
-                Job::Append(record, done) => batch.push((record, done)),
+                Job::Append(row, done) => batch.push((row, done)),
                 Job::Ask(question) => {
-                    commit(connection, &mut batch, most_bytes);
+                    commit(connection, &mut batch, &mut kinds, most_bytes);
                     question(connection);
                 }
             }
@@ -166,22 +215,35 @@ fn write_all(connection: &Connection, mut queue: mpsc::Receiver<Job>, most_bytes
                 next = queue.try_recv().ok();
             }
         }
-        commit(connection, &mut batch, most_bytes);
+        commit(connection, &mut batch, &mut kinds, most_bytes);
+    }
+}
+
+/// Waits for others: a moment, and further ones while many come.
+fn linger(queue: &mpsc::Receiver<Job>) {
+    for moments in 1..=LINGERS {
+        if queue.len() >= BATCH {
+            return;
+        }
+        std::thread::sleep(LINGER);
+        if queue.len() < MANY * moments {
+            return;
+        }
     }
 }
 
 /// Writes the batch in one transaction; each record hears about itself.
-fn commit(connection: &Connection, batch: &mut Vec<(Box<RunRecord>, Done)>, most_bytes: Option<u64>) {
+fn commit(connection: &Connection, batch: &mut Vec<(Row, Done)>, kinds: &mut Kinds, most_bytes: Option<u64>) {
     if batch.is_empty() {
         return;
     }
-    let insert = |change: &Connection, record: &RunRecord| match most_bytes {
-        Some(most) => rows::insert_within(change, record, most),
-        None => rows::insert(change, record),
-    };
-    let written = connection.unchecked_transaction().and_then(|transaction| {
+    // Immediate: it reads before it writes, and another process may write in between.
+    let begun = Transaction::new_unchecked(connection, TransactionBehavior::Immediate);
+    let written = begun.and_then(|transaction| {
+        let mut insertion = Insertion::begin(&transaction, kinds, most_bytes)?;
         // A record that cannot be written (a duplicate) fails alone: SQLite undoes its statement only.
-        let each: Vec<_> = batch.iter().map(|(record, _)| insert(&transaction, record)).collect();
+        let each: Vec<_> = batch.iter().map(|(row, _)| insertion.write(row)).collect();
+        drop(insertion);
         transaction.commit().map(|()| each)
     });
     match written {
@@ -191,6 +253,7 @@ fn commit(connection: &Connection, batch: &mut Vec<(Box<RunRecord>, Done)>, most
             }
         }
         Err(error) => {
+            kinds.forget();
             tracing::error!(%error, records = batch.len(), "run records could not be written");
             for (_, done) in batch.drain(..) {
                 tell(done, Err(fault(&error)));

@@ -5,6 +5,7 @@
 
 use crate::{RunId, RunRecord, RunStatus};
 use futures_util::future::BoxFuture;
+use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 /// Why a store did not do it.
@@ -99,27 +100,46 @@ impl Default for Page {
 #[must_use = "a record is safe only when its receipt says so"]
 pub struct Receipt(pub(crate) oneshot::Receiver<Result<(), StoreFault>>);
 
-/// Who waits at the other end of a [`Receipt`].
-pub(crate) type Done = oneshot::Sender<Result<(), StoreFault>>;
+/// Hears of records that could not be kept, where nobody waits for each of them.
+pub trait Losses: Send + Sync {
+    /// One is lost.
+    fn lost(&self, fault: &StoreFault);
+}
+
+/// Who is told what became of a record.
+pub(crate) enum Done {
+    /// Who waits at the other end of a [`Receipt`].
+    Receipt(oneshot::Sender<Result<(), StoreFault>>),
+    /// Who hears of losses only.
+    Losses(Arc<dyn Losses>),
+}
 
 /// Puts a record into the queue of whoever writes it.
 pub(crate) async fn submit<J>(
     jobs: &mpsc::Sender<J>,
-    record: RunRecord,
-    append: impl FnOnce(Box<RunRecord>, Done) -> J,
+    append: impl FnOnce(Done) -> J,
 ) -> Result<Receipt, StoreFault> {
     let (done, receipt) = oneshot::channel();
-    jobs.send(append(Box::new(record), done)).await.map_err(|_| StoreFault::Closed)?;
+    jobs.send(append(Done::Receipt(done))).await.map_err(|_| StoreFault::Closed)?;
     Ok(Receipt(receipt))
 }
 
 /// Says what became of a record. A caller that submitted and left still gets its failure into the log; that nothing more
 /// fits is told there once, not for each record.
 pub(crate) fn tell(done: Done, outcome: Result<(), StoreFault>) {
-    if let Err(Err(error)) = done.send(outcome)
-        && !matches!(error, StoreFault::Full(_))
-    {
-        tracing::error!(%error, "a run record was not kept");
+    match done {
+        Done::Receipt(receipt) => {
+            if let Err(Err(error)) = receipt.send(outcome)
+                && !matches!(error, StoreFault::Full(_))
+            {
+                tracing::error!(%error, "a run record was not kept");
+            }
+        }
+        Done::Losses(losses) => {
+            if let Err(fault) = outcome {
+                losses.lost(&fault);
+            }
+        }
     }
 }
 
@@ -141,6 +161,16 @@ pub trait RunStore: Send + Sync {
     /// Keeps a record; returns when it is safe.
     fn append(&self, record: RunRecord) -> BoxFuture<'_, Result<(), StoreFault>> {
         Box::pin(async move { self.submit(record).await?.safe().await })
+    }
+
+    /// Hands a record over without waiting until it is safe; returns as soon as there is room for it. `losses` hears of it
+    /// where it is not kept. [`flush`](Self::flush) waits for it as for any other.
+    fn hand_over(&self, record: RunRecord, losses: Arc<dyn Losses>) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Err(fault) = self.append(record).await {
+                losses.lost(&fault);
+            }
+        })
     }
 
     /// One record.

@@ -2,14 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
+use chorus_store::sqlite::QUEUE;
 use chorus_store::{
-    CallRecord, Page, Purpose, RunFilter, RunId, RunRecord, RunStatus, RunStore, SignalRecord, SignalState,
-    SqliteRunStore, StoreFault,
+    CallRecord, Losses, Page, Purpose, RunFilter, RunId, RunRecord, RunStatus, RunStore, SignalRecord,
+    SignalState, SqliteRunStore, StoreFault,
 };
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 
 fn record(at: u64) -> RunRecord {
     RunRecord {
@@ -130,6 +132,35 @@ async fn a_duplicate_fails_alone() {
     assert_eq!(ids(&store, RunFilter::default(), Page::default()).await, [two.id, one.id]);
 }
 
+/// What it was told of.
+#[derive(Default)]
+struct Lost(Mutex<Vec<String>>);
+
+impl Losses for Lost {
+    fn lost(&self, fault: &StoreFault) {
+        self.0.lock().unwrap().push(fault.to_string());
+    }
+}
+
+#[tokio::test]
+async fn records_that_are_handed_over_are_there_after_a_flush_and_losses_are_told() {
+    let store = SqliteRunStore::in_memory().unwrap();
+    let lost = Arc::new(Lost::default());
+    // More than wait at once.
+    let runs: Vec<RunRecord> = (0..2 * QUEUE as u64).map(record).collect();
+    for run in &runs {
+        store.hand_over(run.clone(), Arc::clone(&lost) as Arc<dyn Losses>).await;
+    }
+    store.hand_over(runs[7].clone(), Arc::clone(&lost) as Arc<dyn Losses>).await;
+    store.flush().await.unwrap();
+    assert_eq!(*lost.0.lock().unwrap(), [StoreFault::Duplicate(runs[7].id.clone()).to_string()]);
+    for run in [&runs[0], runs.last().unwrap()] {
+        assert_eq!(store.get(&run.id).await.unwrap().as_ref(), Some(run));
+    }
+    let latest = ids(&store, RunFilter::default(), Page { limit: 1000, before: None }).await;
+    assert!(latest.iter().eq(runs.iter().rev().take(1000).map(|run| &run.id)));
+}
+
 /// Both roles of one test: started again with the variable set, it is the process that gets killed.
 const CRASH_FILE: &str = "CHORUS_STORE_CRASH_FILE";
 
@@ -232,7 +263,7 @@ async fn a_file_of_a_later_program_is_refused() {
     database.pragma_update(None, "user_version", 99).unwrap();
     drop(database);
     let refused = SqliteRunStore::open(&path).err().unwrap();
-    assert!(matches!(refused, StoreFault::TooNew { found: 99, known: 2, .. }), "{refused}");
+    assert!(matches!(refused, StoreFault::TooNew { found: 99, known: 3, .. }), "{refused}");
 }
 
 #[cfg(unix)]

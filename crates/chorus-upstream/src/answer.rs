@@ -127,6 +127,8 @@ struct Events {
     frames: Frames,
     reader: Box<dyn Reader>,
     waiting: VecDeque<SseEvent>,
+    /// Events of one read on their way to those that wait; empty between reads.
+    decoded: Vec<SseEvent>,
     /// Chunks of an event that held several.
     ready: VecDeque<Chunk>,
     seen_any: bool,
@@ -140,6 +142,7 @@ impl Events {
             reader: dialect.reader(),
             body: Some(body),
             waiting: VecDeque::new(),
+            decoded: Vec::new(),
             ready: VecDeque::new(),
             seen_any: false,
             progress: Progress::default(),
@@ -168,15 +171,14 @@ impl Events {
             let Some(body) = &mut self.body else {
                 return self.ended();
             };
-            let mut decoded = Vec::new();
             if let Some(bytes) = body.next().await? {
-                self.frames.push(&bytes, &mut decoded)?;
+                self.frames.push(&bytes, &mut self.decoded)?;
             } else {
-                decoded.extend(self.frames.finish()?);
+                self.decoded.extend(self.frames.finish()?);
                 self.body = None;
             }
-            self.seen_any |= !decoded.is_empty();
-            self.waiting.extend(decoded);
+            self.seen_any |= !self.decoded.is_empty();
+            self.waiting.extend(self.decoded.drain(..));
         }
     }
 

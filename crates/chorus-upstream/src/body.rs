@@ -1,73 +1,26 @@
 //! Reads an answer's body within its time limits and size bound.
 
+use crate::clock::{Clock, Deadline};
+use crate::lane::{Lane, chain};
+use crate::pool::Shelf;
 use crate::{Stage, Timeouts, UpstreamFault};
 use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt;
+use futures_util::FutureExt;
 use hyper::body::Incoming;
 use std::error::Error;
-use std::future::Future;
+use std::future::poll_fn;
 use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::Instant;
-
-/// The deadlines of one attempt.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock {
-    limits: Timeouts,
-    total: Instant,
-}
-
-impl Clock {
-    /// Starts now.
-    pub(crate) fn start(limits: &Timeouts) -> Self {
-        Self { limits: *limits, total: deadline(Instant::now(), limits.total) }
-    }
-
-    pub(crate) fn limits(&self) -> &Timeouts {
-        &self.limits
-    }
-
-    /// When a stage that begins now must have ended.
-    pub(crate) fn stage(&self, stage: Stage) -> Deadline {
-        let limit = match stage {
-            Stage::Connect => self.limits.connect,
-            Stage::FirstByte => self.limits.first_byte,
-            Stage::Idle => self.limits.idle,
-            Stage::Total => self.limits.total,
-        };
-        let end = deadline(Instant::now(), limit);
-        if end < self.total {
-            Deadline { end, stage, limit }
-        } else {
-            Deadline { end: self.total, stage: Stage::Total, limit: self.limits.total }
-        }
-    }
-}
-
-/// "Never" for limits that the clock cannot express.
-fn deadline(now: Instant, limit: Duration) -> Instant {
-    now.checked_add(limit).unwrap_or_else(|| now + Duration::from_secs(365 * 24 * 3600))
-}
-
-/// A point in time, and the limit that it comes from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Deadline {
-    end: Instant,
-    stage: Stage,
-    limit: Duration,
-}
-
-impl Deadline {
-    /// Waits no longer than this.
-    pub(crate) async fn bound<T>(self, future: impl Future<Output = T>) -> Result<T, UpstreamFault> {
-        let timeout = |_| UpstreamFault::Timeout { stage: self.stage, limit: self.limit };
-        tokio::time::timeout_at(self.end, future).await.map_err(timeout)
-    }
-}
 
 /// A body on its way.
 pub(crate) struct Body {
     incoming: Incoming,
+    /// What it comes over; gone once it has ended or broken.
+    lane: Option<Box<Lane>>,
+    /// Where the connection is kept afterwards.
+    home: Option<Arc<Shelf>>,
     clock: Clock,
     first: Deadline,
     read_bytes: usize,
@@ -76,9 +29,15 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// `first` bounds the wait for the first byte.
-    pub(crate) fn new(incoming: Incoming, clock: Clock, first: Deadline) -> Self {
-        Self { incoming, clock, first, read_bytes: 0, ahead: None }
+    /// `first` bounds the wait for the first byte; without a `home` the connection is closed after it.
+    pub(crate) fn new(
+        incoming: Incoming,
+        lane: Box<Lane>,
+        home: Option<Arc<Shelf>>,
+        clock: Clock,
+        first: Deadline,
+    ) -> Self {
+        Self { incoming, lane: Some(lane), home, clock, first, read_bytes: 0, ahead: None }
     }
 
     pub(crate) fn limits(&self) -> &Timeouts {
@@ -90,26 +49,57 @@ impl Body {
         if let Some(ahead) = self.ahead.take() {
             return Ok(Some(ahead));
         }
-        let deadline = if self.read_bytes == 0 { self.first } else { self.clock.stage(Stage::Idle) };
-        deadline.bound(self.data()).await?
+        let mut deadline = (self.read_bytes == 0).then_some(self.first);
+        poll_fn(|cx| self.poll_data(&mut deadline, cx)).await
     }
 
-    async fn data(&mut self) -> Result<Option<Bytes>, UpstreamFault> {
-        while let Some(frame) = self.incoming.frame().await {
-            let Ok(data) = frame.map_err(|e| broken(&e))?.into_data() else {
-                continue;
-            };
-            if data.is_empty() {
-                continue;
+    /// What comes next; a wait that begins without a deadline gets one.
+    fn poll_data(
+        &mut self,
+        deadline: &mut Option<Deadline>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, UpstreamFault>> {
+        let Some(lane) = &mut self.lane else { return Poll::Ready(Ok(None)) };
+        let read = loop {
+            match lane.poll_frame(&mut self.incoming, cx) {
+                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(data) if !data.is_empty() => break self.counted(data).map(Some),
+                    _ => {}
+                },
+                Poll::Ready(Some(Err(error))) => break Err(broken(&error)),
+                Poll::Ready(None) => break Ok(None),
+                Poll::Pending => {
+                    let deadline = deadline.get_or_insert_with(|| self.clock.stage(Stage::Idle));
+                    if !lane.is_late(deadline.end()) {
+                        return Poll::Pending;
+                    }
+                    break Err(deadline.fault());
+                }
             }
-            self.read_bytes += data.len();
-            let limit_bytes = self.limits().max_response_bytes;
-            if self.read_bytes > limit_bytes {
-                return Err(UpstreamFault::TooLarge { bound: "max_response_bytes", limit_bytes });
-            }
-            return Ok(Some(data));
+        };
+        match &read {
+            Ok(Some(_)) => {}
+            Ok(None) => self.leave(),
+            Err(_) => self.lane = None,
         }
-        Ok(None)
+        Poll::Ready(read)
+    }
+
+    /// Bytes that were read, if they are not too many.
+    fn counted(&mut self, data: Bytes) -> Result<Bytes, UpstreamFault> {
+        self.read_bytes += data.len();
+        let limit_bytes = self.limits().max_response_bytes;
+        if self.read_bytes > limit_bytes {
+            return Err(UpstreamFault::TooLarge { bound: "max_response_bytes", limit_bytes });
+        }
+        Ok(data)
+    }
+
+    /// The body has ended: the connection goes home, or is closed.
+    fn leave(&mut self) {
+        if let (Some(lane), Some(home)) = (self.lane.take(), &self.home) {
+            home.give(lane);
+        }
     }
 
     /// The first byte that is not whitespace; `None` for an empty body. Nothing is taken.
@@ -146,10 +136,13 @@ impl Body {
     pub(crate) fn drain(mut self) {
         /// A backend that has more to say is not worth keeping.
         const PATIENCE: Duration = Duration::from_secs(1);
-        tokio::spawn(async move {
-            // However it ends, the connection is then either reusable or closed.
-            let _ = tokio::time::timeout(PATIENCE, self.data()).await;
-        });
+        // Mostly it came with that event.
+        if self.next().now_or_never().is_none() {
+            tokio::spawn(async move {
+                // However it ends, the connection is then either reusable or closed.
+                let _ = tokio::time::timeout(PATIENCE, self.next()).await;
+            });
+        }
     }
 }
 
@@ -161,16 +154,4 @@ fn broken(error: &hyper::Error) -> UpstreamFault {
         Some(source) if invalid(source) => UpstreamFault::malformed(chain(error)),
         _ => UpstreamFault::truncated(chain(error)),
     }
-}
-
-/// An error with its causes.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

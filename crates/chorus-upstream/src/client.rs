@@ -4,30 +4,25 @@
 //! header of the caller's client, and repeats a request in one case only: a pooled connection turned out to be closed
 //! before it gave a single byte (case C16).
 
-use crate::body::{Body, Clock, chain};
-use crate::connect::{Connector, Life, connector};
-use crate::egress::Egress;
+use crate::body::Body;
+use crate::clock::Clock;
+use crate::lane::{Lane, MAX_HEAD_BYTES, Outgoing, chain};
+use crate::place::{Place, host_of};
+use crate::pool::{ClientOptions, Pool, Shelf};
 use crate::seam::Sent;
-use crate::target::header;
+use crate::target::{OURSELVES, header};
 use crate::{Stage, Target, Timeouts, UpstreamFault};
 use bytes::Bytes;
 use chorus_wire::ErrorBody;
-use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
-use http::{Extensions, Method, Request, Response};
+use http::header::{
+    ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT,
+};
+use http::uri::PathAndQuery;
+use http::{Method, Request, Uri};
 use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper_util::client::legacy::connect::capture_connection;
-use hyper_util::client::legacy::{Client, Error as ClientError};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// Most bytes of an answer's status line and headers that are held while the rest is missing.
-const MAX_HEAD_BYTES: usize = 64 << 10;
 
 /// Most bytes read of an error's body.
 const MAX_ERROR_BYTES: usize = 64 << 10;
@@ -46,75 +41,25 @@ const CONNECTION_HEADERS: [&str; 10] = [
     "upgrade",
 ];
 
-/// How we call ourselves.
-const OURSELVES: &str = concat!("chorus/", env!("CARGO_PKG_VERSION"));
-
-/// How connections are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClientOptions {
-    /// How long an unused connection is kept (default 4 s: below the 5 s after which common Python and Node servers
-    /// close theirs; case C16).
-    pub pool_idle_timeout: Duration,
-    /// Most unused connections kept for one host (default 64).
-    pub max_idle_per_host: usize,
-}
-
-impl Default for ClientOptions {
-    fn default() -> Self {
-        Self { pool_idle_timeout: Duration::from_secs(4), max_idle_per_host: 64 }
-    }
-}
-
 /// TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
 #[error("TLS cannot be set up: {0}")]
 pub struct TlsFault(#[from] rustls::Error);
 
-/// The client. Cloning shares the pools.
+/// The client. Cloning shares the connections.
 #[derive(Clone)]
 pub struct Upstream {
-    options: ClientOptions,
-    usual: Pool,
-    /// Pools of other ways than the usual one, made on first use.
-    others: Arc<Mutex<BTreeMap<Arc<Egress>, Pool>>>,
+    pool: Arc<Pool>,
     reconnects: Arc<AtomicU64>,
 }
 
-/// Connections that go one way.
-#[derive(Clone)]
-struct Pool {
-    pooled: Client<Connector, Full<Bytes>>,
-    /// Never reuses: for the one retry, which must not meet a second dead connection.
-    fresh: Client<Connector, Full<Bytes>>,
-}
-
-impl Pool {
-    fn open(options: &ClientOptions, egress: Option<&Egress>) -> Result<Self, rustls::Error> {
-        let connector = connector(egress)?;
-        let client = |max_idle: usize| {
-            Client::builder(TokioExecutor::new())
-                .pool_timer(TokioTimer::new())
-                .pool_idle_timeout(options.pool_idle_timeout)
-                .pool_max_idle_per_host(max_idle)
-                .http1_max_buf_size(MAX_HEAD_BYTES)
-                .build(connector.clone())
-        };
-        Ok(Self { pooled: client(options.max_idle_per_host), fresh: client(0) })
-    }
-}
-
 impl Upstream {
-    /// A client with its own pools.
+    /// A client with connections of its own.
     ///
     /// # Errors
     /// [`TlsFault`].
     pub fn new(options: &ClientOptions) -> Result<Self, TlsFault> {
-        Ok(Self {
-            options: *options,
-            usual: Pool::open(options, None)?,
-            others: Arc::default(),
-            reconnects: Arc::new(AtomicU64::new(0)),
-        })
+        Ok(Self { pool: Arc::new(Pool::new(options)?), reconnects: Arc::default() })
     }
 
     /// How often a request was repeated because its pooled connection had died.
@@ -129,10 +74,10 @@ impl Upstream {
     /// [`UpstreamFault`] when there is no answer.
     pub async fn probe(&self, target: &Target, limit: Duration) -> Result<u16, UpstreamFault> {
         let clock = Clock::start(&Timeouts { total: limit, ..Timeouts::default() });
-        let mut request = Request::new(Full::default());
-        *request.uri_mut() = target.uri.clone();
-        *request.headers_mut() = request_headers(target, &[], "*/*")?;
-        let answer = attempt(&self.pool(target)?.fresh, request, clock).await.map_err(|lost| lost.fault)?;
+        let headers = request_headers(target, &[], "*/*")?;
+        let request = outgoing(Method::GET, target.path.clone(), headers, Bytes::new());
+        let shelf = self.pool.shelf(&target.place)?;
+        let answer = attempt(&shelf, Use::Once, request, clock).await.map_err(|lost| lost.fault)?;
         Ok(answer.head.status.as_u16())
     }
 
@@ -143,11 +88,9 @@ impl Upstream {
     /// [`UpstreamFault`], also for a status other than 2xx.
     pub async fn fetch(&self, url: &str, limit: Duration, most_bytes: usize) -> Result<Bytes, UpstreamFault> {
         let limits = Timeouts { total: limit, max_response_bytes: most_bytes, ..Timeouts::default() };
-        let mut request = Request::new(Full::default());
-        *request.uri_mut() = url.parse().map_err(|_| not_a_url())?;
+        let (shelf, mut request) = self.at_url(Method::GET, url, Bytes::new())?;
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
-        request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(OURSELVES));
-        let answer = attempt(&self.usual.fresh, request, Clock::start(&limits)).await;
+        let answer = attempt(&shelf, Use::Once, request, Clock::start(&limits)).await;
         answer.map_err(|lost| lost.fault)?.accepted().await?.collect().await
     }
 
@@ -158,13 +101,26 @@ impl Upstream {
     /// [`UpstreamFault`], also for a status other than 2xx.
     pub async fn deliver(&self, url: &str, document: Bytes, limit: Duration) -> Result<(), UpstreamFault> {
         let limits = Timeouts { total: limit, ..Timeouts::default() };
-        let mut request = Request::new(Full::new(document));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = url.parse().map_err(|_| not_a_url())?;
+        let (shelf, mut request) = self.at_url(Method::POST, url, document)?;
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(OURSELVES));
-        let answer = attempt(&self.usual.pooled, request, Clock::start(&limits)).await;
+        let answer = attempt(&shelf, Use::Pooled, request, Clock::start(&limits)).await;
         answer.map_err(|lost| lost.fault)?.accepted().await?.collect().await.map(drop)
+    }
+
+    /// A request to that URL, and the connections that lead there.
+    fn at_url(
+        &self,
+        method: Method,
+        url: &str,
+        body: Bytes,
+    ) -> Result<(Arc<Shelf>, Outgoing), UpstreamFault> {
+        let uri: Uri = url.parse().map_err(|_| not_a_url())?;
+        let place = Place::of(&uri, None).ok_or_else(not_a_url)?;
+        let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, host_of(&uri).ok_or_else(not_a_url)?);
+        headers.insert(USER_AGENT, HeaderValue::from_static(OURSELVES));
+        Ok((self.pool.shelf(&Arc::new(place))?, outgoing(method, path, headers, body)))
     }
 
     /// What a server that is no model's answers to one request at that path and query below the target's base, with a body
@@ -181,17 +137,13 @@ impl Upstream {
         limits: &Timeouts,
     ) -> Result<Bytes, UpstreamFault> {
         let method: Method = method.parse().map_err(UpstreamFault::untranslatable)?;
-        let uri = target.uri_at(path).map_err(UpstreamFault::untranslatable)?;
-        let headers = request_headers(target, &[], "application/json")?;
-        let pool = self.pool(target)?;
+        let path = target.path_at(path).map_err(UpstreamFault::untranslatable)?;
+        let document = document.unwrap_or_default();
         let ask = || {
-            let mut request = Request::new(Full::new(document.clone().unwrap_or_default()));
-            *request.method_mut() = method.clone();
-            *request.uri_mut() = uri.clone();
-            request.headers_mut().clone_from(&headers);
-            request
+            let headers = request_headers(target, &[], "application/json")?;
+            Ok(outgoing(method.clone(), path.clone(), headers, document.clone()))
         };
-        self.asked(&pool, ask, Clock::start(limits)).await?.accepted().await?.collect().await
+        self.asked(target, ask, Clock::start(limits)).await?.accepted().await?.collect().await
     }
 
     /// Posts JSON; `Ok` when the status is 2xx.
@@ -214,60 +166,63 @@ impl Upstream {
         limits: &Timeouts,
     ) -> Result<(HeaderMap, Body), UpstreamFault> {
         let clock = Clock::start(limits);
-        let uri = match &sent.path {
-            Some(path) => target.uri_at(path).map_err(UpstreamFault::untranslatable)?,
-            None => target.uri.clone(),
+        let path = match &sent.path {
+            Some(path) => target.path_at(path).map_err(UpstreamFault::untranslatable)?,
+            None => target.path.clone(),
         };
-        let mut headers = request_headers(target, headers, sent.accept)?;
-        if let Some(signer) = &target.signer {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            for (name, value) in signer.headers("POST", &uri, &sent.body, now) {
-                let value = HeaderValue::try_from(value);
-                headers.insert(name, value.map_err(|_| UpstreamFault::Header { name: name.to_owned() })?);
-            }
-        }
-        let pool = self.pool(target)?;
         let ask = || {
-            let mut request = Request::new(Full::new(sent.body.clone()));
-            *request.method_mut() = Method::POST;
-            *request.uri_mut() = uri.clone();
-            request.headers_mut().clone_from(&headers);
-            request
+            let mut headers = request_headers(target, headers, sent.accept)?;
+            sign(target, &path, &sent.body, &mut headers)?;
+            Ok(outgoing(Method::POST, path.clone(), headers, sent.body.clone()))
         };
-        let answer = self.asked(&pool, ask, clock).await?;
-        let head = answer.head.headers.clone();
-        Ok((head, answer.accepted().await?))
+        let answer = self.asked(target, ask, clock).await?;
+        answer.accepted_with_head().await
     }
 
     /// What a request is answered, over a pooled connection; over a fresh one where that turned out to be dead.
     async fn asked(
         &self,
-        pool: &Pool,
-        ask: impl Fn() -> Request<Full<Bytes>>,
+        target: &Target,
+        ask: impl Fn() -> Result<Outgoing, UpstreamFault>,
         clock: Clock,
     ) -> Result<Answer, UpstreamFault> {
-        let answer = match attempt(&pool.pooled, ask(), clock).await {
+        let shelf = self.pool.shelf(&target.place)?;
+        let answer = match attempt(&shelf, Use::Pooled, ask()?, clock).await {
             Err(Lost { died_idle: true, .. }) => {
                 self.reconnects.fetch_add(1, Ordering::Relaxed);
-                attempt(&pool.fresh, ask(), clock).await
+                // In a box of its own, for it is seldom.
+                Box::pin(attempt(&shelf, Use::Fresh, ask()?, clock)).await
             }
             outcome => outcome,
         };
         answer.map_err(|lost| lost.fault)
     }
+}
 
-    /// The connections that lead to a target.
-    fn pool(&self, target: &Target) -> Result<Cow<'_, Pool>, UpstreamFault> {
-        let Some(egress) = &target.egress else { return Ok(Cow::Borrowed(&self.usual)) };
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pool) = others.get(egress) {
-            return Ok(Cow::Owned(pool.clone()));
-        }
-        let opened = Pool::open(&self.options, Some(egress));
-        let pool = opened.map_err(|fault| UpstreamFault::Connect { detail: fault.to_string() })?;
-        others.insert(Arc::clone(egress), pool.clone());
-        Ok(Cow::Owned(pool))
+/// Signs a request, where its target wants it signed.
+fn sign(
+    target: &Target,
+    path: &PathAndQuery,
+    body: &Bytes,
+    headers: &mut HeaderMap,
+) -> Result<(), UpstreamFault> {
+    let Some(signer) = &target.signer else { return Ok(()) };
+    let uri = target.whole(path.clone()).map_err(UpstreamFault::untranslatable)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    for (name, value) in signer.headers("POST", &uri, body, now) {
+        let value = HeaderValue::try_from(value);
+        headers.insert(name, value.map_err(|_| UpstreamFault::Header { name: name.to_owned() })?);
     }
+    Ok(())
+}
+
+/// A request in the form that a server gets, its address without scheme and host.
+fn outgoing(method: Method, path: PathAndQuery, headers: HeaderMap, body: Bytes) -> Outgoing {
+    let mut request = Request::new(Full::new(body));
+    *request.method_mut() = method;
+    *request.uri_mut() = Uri::from(path);
+    *request.headers_mut() = headers;
+    request
 }
 
 fn not_a_url() -> UpstreamFault {
@@ -283,6 +238,11 @@ struct Answer {
 impl Answer {
     /// The body, if the status is 2xx and the body is not encoded.
     async fn accepted(self) -> Result<Body, UpstreamFault> {
+        Ok(self.accepted_with_head().await?.1)
+    }
+
+    /// The same, with the headers.
+    async fn accepted_with_head(self) -> Result<(HeaderMap, Body), UpstreamFault> {
         if !self.head.status.is_success() {
             let body = self.body.error_body().await;
             return Err(UpstreamFault::Status {
@@ -295,7 +255,7 @@ impl Answer {
             Some(encoding) if encoding != "identity" => {
                 Err(UpstreamFault::malformed("it has a content-encoding, which was not asked for"))
             }
-            _ => Ok(self.body),
+            _ => Ok((self.head.headers, self.body)),
         }
     }
 }
@@ -327,51 +287,50 @@ impl From<UpstreamFault> for Lost {
     }
 }
 
-async fn attempt(
-    client: &Client<Connector, Full<Bytes>>,
-    mut request: Request<Full<Bytes>>,
-    clock: Clock,
-) -> Result<Answer, Lost> {
-    let mut connection = capture_connection(&mut request);
-    let mut response = pin!(client.request(request));
-    let early = clock
-        .stage(Stage::Connect)
-        .bound(async {
-            tokio::select! {
-                biased;
-                response = &mut response => Some(response),
-                _ = connection.wait_for_connection_metadata() => None,
-            }
-        })
-        .await?;
-    let first_byte = clock.stage(Stage::FirstByte);
-    let response: Result<Response<Incoming>, ClientError> = match early {
-        Some(response) => response,
-        None => first_byte.bound(response).await?,
-    };
-    let (head, body) = response.map_err(|error| lost(&error))?.into_parts();
-    Ok(Answer { head, body: Body::new(body, clock, first_byte) })
+/// Which connection a request may go over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// One that waits, or else a new one.
+    Pooled,
+    /// A new one: for the one retry, which must not meet a second dead connection.
+    Fresh,
+    /// A new one, for nothing else.
+    Once,
 }
 
-fn lost(error: &ClientError) -> Lost {
-    let detail = chain(error);
-    if error.is_connect() {
-        return UpstreamFault::Connect { detail }.into();
-    }
-    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<hyper::Error>());
-    match source {
-        Some(source) if source.is_parse_too_large() => {
-            UpstreamFault::TooLarge { bound: "max_head_bytes", limit_bytes: MAX_HEAD_BYTES }.into()
-        }
-        Some(source) if source.is_parse() => UpstreamFault::Malformed { detail }.into(),
-        _ => {
-            let mut extras = Extensions::new();
-            if let Some(connection) = error.connect_info() {
-                connection.get_extras(&mut extras);
+async fn attempt(shelf: &Arc<Shelf>, way: Use, mut request: Outgoing, clock: Clock) -> Result<Answer, Lost> {
+    loop {
+        let waiting = if way == Use::Pooled { shelf.take() } else { None };
+        let is_new = waiting.is_none();
+        let mut lane = match waiting {
+            Some(lane) => lane,
+            // In a box of its own, for it is seldom, and large.
+            None => Box::pin(clock.stage(Stage::Connect).bound(shelf.open())).await??,
+        };
+        let first_byte = clock.stage(Stage::FirstByte);
+        match lane.ask(request, first_byte).await? {
+            Ok(response) => {
+                let (head, incoming) = response.into_parts();
+                let home = (way != Use::Once).then(|| Arc::clone(shelf));
+                return Ok(Answer { head, body: Body::new(incoming, lane, home, clock, first_byte) });
             }
-            let died_idle = extras.get::<Life>().is_some_and(Life::died_idle);
-            Lost { fault: UpstreamFault::Transport { detail }, died_idle }
+            Err(mut refused) => match refused.take_message() {
+                // It had been closed while it waited, and nothing of the request was sent.
+                Some(unsent) if !is_new => request = unsent,
+                _ => return Err(lost(&refused.into_error(), &lane)),
+            },
         }
+    }
+}
+
+fn lost(error: &hyper::Error, lane: &Lane) -> Lost {
+    let detail = chain(error);
+    if error.is_parse_too_large() {
+        UpstreamFault::TooLarge { bound: "max_head_bytes", limit_bytes: MAX_HEAD_BYTES }.into()
+    } else if error.is_parse() {
+        UpstreamFault::Malformed { detail }.into()
+    } else {
+        Lost { fault: UpstreamFault::Transport { detail }, died_idle: lane.died_idle() }
     }
 }
 
@@ -381,20 +340,23 @@ fn request_headers(
     callers: &[(String, String)],
     accept: &'static str,
 ) -> Result<HeaderMap, UpstreamFault> {
-    let mut headers = HeaderMap::with_capacity(callers.len() + target.headers.len() + 3);
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(ACCEPT, HeaderValue::from_static(accept));
-    headers.insert(USER_AGENT, HeaderValue::from_static(OURSELVES));
+    // Room for what is accepted, and for the length, which hyper adds.
+    let mut headers = HeaderMap::with_capacity(target.headers.len() + callers.len() + 2);
+    for (name, value) in &*target.headers {
+        headers.insert(name, value.clone());
+    }
+    if !target.owns(&ACCEPT) {
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+    }
     for (name, value) in callers {
         let fault = |_| UpstreamFault::Header { name: name.clone() };
         let (parsed, value) = header(name, value).map_err(fault)?;
         if CONNECTION_HEADERS.contains(&parsed.as_str()) {
             return Err(UpstreamFault::Header { name: name.clone() });
         }
-        headers.insert(parsed, value);
-    }
-    for (name, value) in &target.headers {
-        headers.insert(name, value.clone());
+        if !target.owns(&parsed) {
+            headers.insert(parsed, value);
+        }
     }
     Ok(headers)
 }

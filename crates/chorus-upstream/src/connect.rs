@@ -6,8 +6,8 @@
 use crate::egress::Egress;
 use http::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
-use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use std::error::Error;
@@ -125,11 +125,10 @@ impl Line {
     fn wrap(socket: Socket) -> TokioIo<Self> {
         TokioIo::new(Self { socket: TokioIo::new(socket), life: Life::default() })
     }
-}
 
-impl Connection for Line {
-    fn connected(&self) -> Connected {
-        self.socket.inner().connected().extra(self.life.clone())
+    /// What is known of its life, now and later.
+    pub(crate) fn life(&self) -> Life {
+        self.life.clone()
     }
 }
 

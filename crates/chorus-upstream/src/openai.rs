@@ -7,7 +7,7 @@ use crate::quirks::Quirks;
 use crate::reshape;
 use crate::seam::{Reader, Said, Sent};
 use bytes::Bytes;
-use chorus_wire::{ChatReply, Chunk, ErrorBody, SseEvent, sse};
+use chorus_wire::{ChatReply, Chunk, ErrorBody, RawObject, SseEvent, sse};
 
 /// The request, as it is but for the deployment's quirks.
 pub(crate) fn sent(body: Bytes, quirks: Quirks, stream: bool) -> Result<Sent, UpstreamFault> {
@@ -17,8 +17,9 @@ pub(crate) fn sent(body: Bytes, quirks: Quirks, stream: bool) -> Result<Sent, Up
 
 /// A whole answer.
 pub(crate) fn whole(bytes: &[u8]) -> Result<ChatReply, UpstreamFault> {
-    let error = reshape::error_of(bytes);
-    match (ChatReply::parse(bytes), error) {
+    let body = RawObject::parse(bytes).map_err(UpstreamFault::malformed)?;
+    let error = reshape::error_of(&body);
+    match (ChatReply::of(body), error) {
         (Ok(reply), Some(error)) if !reply.is_usable() => Err(UpstreamFault::in_band(error)),
         (Ok(mut reply), _) => {
             reply.normalise();

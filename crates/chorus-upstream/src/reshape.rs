@@ -44,10 +44,9 @@ fn raw(object: &RawObject) -> Result<Box<RawValue>, UpstreamFault> {
 }
 
 /// The error that a body is or holds, as some backends send it with status 200.
-pub(crate) fn error_of(bytes: &[u8]) -> Option<ErrorBody> {
-    let body = RawObject::parse(bytes).ok()?;
-    let holds = body.get("error").is_some_and(|error| error.get() != "null");
-    (holds || body.get("choices").is_none()).then(|| ErrorBody::parse(bytes)).flatten()
+pub(crate) fn error_of(body: &RawObject) -> Option<ErrorBody> {
+    let holds = body.get_set("error").is_some();
+    (holds || body.get("choices").is_none()).then(|| ErrorBody::of_object(body)).flatten()
 }
 
 /// What the backend calls its stream.

@@ -6,9 +6,11 @@
 use crate::anthropic;
 use crate::dialect::Dialect;
 use crate::egress::Egress;
+use crate::place::{Place, host_of};
 use crate::quirks::Quirks;
 use crate::sigv4::{AwsKeys, Signer};
-use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use http::uri::{Authority, PathAndQuery, Scheme, Uri};
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,15 +89,23 @@ pub enum TargetFault {
     Header(String),
 }
 
-/// A place to call: resolved, checked, cheap to clone.
+/// How we call ourselves.
+pub(crate) const OURSELVES: &str = concat!("chorus/", env!("CARGO_PKG_VERSION"));
+
+/// A place to call: resolved, checked, and all that its requests have in common made ready; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Target {
     base: Base,
-    pub(crate) uri: Uri,
-    pub(crate) headers: HeaderMap,
+    uri: Uri,
+    /// Path and query of `uri`.
+    pub(crate) path: PathAndQuery,
+    pub(crate) place: Arc<Place>,
+    /// Headers of every request; its own among them.
+    pub(crate) headers: Arc<HeaderMap>,
+    /// Names of those headers that no caller's may replace.
+    own: Arc<[HeaderName]>,
     pub(crate) dialect: Dialect,
     pub(crate) quirks: Quirks,
-    pub(crate) egress: Option<Arc<Egress>>,
     pub(crate) signer: Option<Arc<Signer>>,
 }
 
@@ -128,23 +138,23 @@ impl Base {
         })
     }
 
-    /// The address of a path, which may have a query of its own.
-    fn at(&self, path: &str) -> Result<Uri, TargetFault> {
+    /// Path and query of what stands at a path, which may have a query of its own.
+    fn at(&self, path: &str) -> Result<PathAndQuery, TargetFault> {
         if !path.starts_with('/') {
             return Err(TargetFault::Path);
         }
-        let mut path = format!("{}{path}", self.prefix);
+        let mut path = [&self.prefix, path].concat();
         for query in &self.queries {
             path.push(if path.contains('?') { '&' } else { '?' });
             path.push_str(query);
         }
-        let path: PathAndQuery = path.parse().map_err(|_| TargetFault::Path)?;
-        Uri::builder()
-            .scheme(self.scheme.clone())
-            .authority(self.authority.clone())
-            .path_and_query(path)
-            .build()
-            .map_err(|_| TargetFault::Url)
+        PathAndQuery::from_maybe_shared(Bytes::from(path)).map_err(|_| TargetFault::Path)
+    }
+
+    /// The whole address.
+    fn whole(&self, path: PathAndQuery) -> Result<Uri, TargetFault> {
+        let whole = Uri::builder().scheme(self.scheme.clone()).authority(self.authority.clone());
+        whole.path_and_query(path).build().map_err(|_| TargetFault::Url)
     }
 }
 
@@ -170,7 +180,8 @@ impl Target {
     /// [`TargetFault::Path`].
     pub fn at_host(&self, path: &str) -> Result<Self, TargetFault> {
         let root = Base { prefix: String::new(), queries: Vec::new(), ..self.base.clone() };
-        Ok(Self { uri: root.at(path)?, ..self.clone() })
+        let path = root.at(path)?;
+        Ok(Self { uri: root.whole(path.clone())?, path, ..self.clone() })
     }
 
     /// The path below the base that stands where the place of calls has `own` at its end.
@@ -179,8 +190,19 @@ impl Target {
         Some(format!("{path}{other}"))
     }
 
-    pub(crate) fn uri_at(&self, path: &str) -> Result<Uri, TargetFault> {
+    /// Path and query of what stands at a path below the base.
+    pub(crate) fn path_at(&self, path: &str) -> Result<PathAndQuery, TargetFault> {
         self.base.at(path)
+    }
+
+    /// The whole address of a path and query.
+    pub(crate) fn whole(&self, path: PathAndQuery) -> Result<Uri, TargetFault> {
+        self.base.whole(path)
+    }
+
+    /// Whether a header is the target's own, such as that of its credential.
+    pub(crate) fn owns(&self, name: &HeaderName) -> bool {
+        self.own.contains(name)
     }
 
     /// Scheme, host and port, for logs and for keying health by place.
@@ -275,24 +297,32 @@ impl TargetBuilder {
     pub fn build(self) -> Result<Target, TargetFault> {
         let mut base = Base::read(&self.base_url)?;
         base.queries.extend(self.api_version.as_ref().map(|version| format!("api-version={version}")));
-        let uri = base.at(self.path())?;
-        let mut headers = HeaderMap::new();
+        let path = base.at(self.path())?;
+        let uri = base.whole(path.clone())?;
+        let mut own = HeaderMap::new();
         if self.dialect == Dialect::Anthropic {
-            headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
+            own.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
         }
         for (name, value) in &self.headers {
             let (name, mut value) = header(name, value)?;
             value.set_sensitive(true);
-            headers.insert(name, value);
+            own.insert(name, value);
         }
         if let Some((name, prefix, secret)) = &self.auth {
             let space = if prefix.is_empty() { "" } else { " " };
             let (name, mut value) = header(name, &format!("{prefix}{space}{}", secret.0))?;
             value.set_sensitive(true);
-            headers.insert(name, value);
+            own.insert(name, value);
         }
+        let names = own.keys().cloned().collect();
+        let mut headers = HeaderMap::with_capacity(own.len() + 3);
+        headers.insert(HOST, host_of(&uri).ok_or(TargetFault::Url)?);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(OURSELVES));
+        headers.extend(own);
         let Self { dialect, quirks, egress, signer, .. } = self;
-        Ok(Target { base, uri, headers, dialect, quirks, egress, signer })
+        let place = Arc::new(Place::of(&uri, egress).ok_or(TargetFault::Url)?);
+        Ok(Target { base, uri, path, place, headers: Arc::new(headers), own: names, dialect, quirks, signer })
     }
 }
 

@@ -99,12 +99,10 @@ struct Took {
 }
 
 fn read(answer: &[u8], wish: VectorsWish) -> Result<Vectors, UpstreamFault> {
-    let parsed = RawObject::parse(answer);
-    let vectors = parsed.as_ref().ok().and_then(|body| body.read::<Vec<RawObject>>("data").ok().flatten());
-    let (Ok(mut body), Some(mut vectors)) = (parsed, vectors) else {
-        let error = reshape::error_of(answer);
-        return Err(error
-            .map_or_else(|| UpstreamFault::malformed("an answer without `data`"), UpstreamFault::in_band));
+    let without = || UpstreamFault::malformed("an answer without `data`");
+    let mut body = RawObject::parse(answer).map_err(|_| without())?;
+    let Some(mut vectors) = body.read::<Vec<RawObject>>("data").ok().flatten() else {
+        return Err(reshape::error_of(&body).map_or_else(without, UpstreamFault::in_band));
     };
     if vectors.len() != wish.count {
         let text = format!("{} vectors where {} were asked for", vectors.len(), wish.count);

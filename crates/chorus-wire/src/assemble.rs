@@ -1,13 +1,13 @@
 //! Puts a stream together to a whole reply. It mends no chunk, but takes chunks as backends send them.
 
-use crate::body::{Raw, RawObject, raw_or_null};
+use crate::body::RawObject;
 use crate::chunk::{Chunk, ChunkChoice};
 use crate::extra::Extras;
 use crate::identity::StreamIdentity;
+use crate::raw::{Raw, raw_or_null};
 use crate::reply::{ChatReply, Usage, envelope};
 use crate::tool::{ToolCall, ToolSlots};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 /// Puts a stream together to a whole reply: text, reasoning, tool calls and log-probabilities are appended (A07), and so
@@ -155,9 +155,9 @@ impl Growing {
         }
     }
 
-    fn push_logprobs(&mut self, raw: &RawValue) {
+    fn push_logprobs(&mut self, raw: &str) {
         // Another shape than the API's carries no evidence that could be appended.
-        let Ok(new) = serde_json::from_str::<Logprobs>(raw.get()) else {
+        let Ok(new) = serde_json::from_str::<Logprobs>(raw) else {
             return;
         };
         let all = self.logprobs.get_or_insert_default();

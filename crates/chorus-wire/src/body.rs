@@ -3,20 +3,46 @@
 //! It knows JSON and nothing of chat completions. **Invariant:** a value that nobody replaced is written back with
 //! the very text that it was read from.
 
+use crate::raw::{Raw, is_null};
+use crate::scan::{self, Key};
+use crate::text::Text;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::fmt;
-use std::sync::Arc;
+use std::ops::Range;
 
-/// JSON text of one value, shared.
-pub type Raw = Arc<RawValue>;
-
-/// A JSON object: fields in the order and with the text they came with.
-#[derive(Debug, Clone, Default)]
+/// A JSON object: fields in the order and with the text they came with, pieces of the one text that was read.
+#[derive(Clone, Default)]
 pub struct RawObject {
-    fields: Vec<(String, Raw)>,
+    /// What was read.
+    read: Text,
+    fields: Vec<Field>,
+}
+
+#[derive(Clone)]
+struct Field {
+    key: Name,
+    value: Raw,
+}
+
+/// The key of a field.
+#[derive(Clone)]
+enum Name {
+    /// Where it stands in what was read, without escapes.
+    Read(Range<usize>),
+    /// Given by us, or read with escapes.
+    Given(Box<str>),
+}
+
+impl Name {
+    fn within<'a>(&'a self, read: &'a str) -> &'a str {
+        match self {
+            Self::Read(place) => read.get(place.clone()).unwrap_or_default(),
+            Self::Given(key) => key,
+        }
+    }
 }
 
 /// Why bytes are not an object.
@@ -30,23 +56,51 @@ pub enum BodyFault {
     DuplicateKey(String),
 }
 
+/// Fields that most objects do not exceed.
+const USUAL_FIELDS: usize = 8;
+
+/// Fields up to which every key is compared with every other.
+const FEW_FIELDS: usize = 16;
+
 impl RawObject {
     /// Reads one object.
     ///
     /// # Errors
     /// [`BodyFault`].
     pub fn parse(bytes: &[u8]) -> Result<Self, BodyFault> {
-        let object: Self = serde_json::from_slice(bytes)?;
+        let Ok(text) = std::str::from_utf8(bytes) else { return Err(why_not(bytes).into()) };
+        Self::of(text.into())
+    }
+
+    /// Reads one object of a text, which its values then are pieces of.
+    ///
+    /// # Errors
+    /// [`BodyFault`].
+    pub fn of(text: Text) -> Result<Self, BodyFault> {
+        let object = Self::scanned(text)?;
         match object.repeated_key() {
             Some(key) => Err(BodyFault::DuplicateKey(key.to_owned())),
             None => Ok(object),
         }
     }
 
+    /// Reads one object, the same key twice or not.
+    fn scanned(text: Text) -> Result<Self, serde_json::Error> {
+        let mut fields = Vec::with_capacity(USUAL_FIELDS);
+        let scanned = scan::object(&text, |key, value| {
+            fields.push(Field { key: name(&text, key)?, value: Raw::checked(text.piece(value)) });
+            Some(())
+        });
+        match scanned {
+            Some(()) => Ok(Self { read: text, fields }),
+            None => Err(why_not(text.as_bytes())),
+        }
+    }
+
     /// The text of a field.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Raw> {
-        self.fields.iter().find(|(k, _)| k == key).map(|(_, v)| v)
+        self.place(key).and_then(|at| self.fields.get(at)).map(|field| &field.value)
     }
 
     /// The text of a field that is there and is not `null`.
@@ -65,9 +119,10 @@ impl RawObject {
 
     /// Replaces the field where it stands, or appends it.
     pub fn set(&mut self, key: &str, value: Raw) {
-        match self.fields.iter_mut().find(|(k, _)| k == key) {
-            Some((_, slot)) => *slot = value,
-            None => self.fields.push((key.to_owned(), value)),
+        let place = self.place(key);
+        match place.and_then(|at| self.fields.get_mut(at)) {
+            Some(field) => field.value = value,
+            None => self.fields.push(Field { key: Name::Given(key.into()), value }),
         }
     }
 
@@ -76,19 +131,19 @@ impl RawObject {
     /// # Errors
     /// When it does not serialise.
     pub fn write<T: Serialize>(&mut self, key: &str, value: &T) -> Result<(), serde_json::Error> {
-        self.set(key, serde_json::value::to_raw_value(value)?.into());
+        self.set(key, Raw::checked(serde_json::to_string(value)?));
         Ok(())
     }
 
     /// Takes a field out.
     pub fn remove(&mut self, key: &str) -> Option<Raw> {
-        let at = self.fields.iter().position(|(k, _)| k == key)?;
-        Some(self.fields.remove(at).1)
+        let at = self.place(key)?;
+        Some(self.fields.remove(at).value)
     }
 
     /// All fields in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Raw)> {
-        self.fields.iter().map(|(k, v)| (k.as_str(), v))
+        self.fields.iter().map(|field| (field.key.within(&self.read), &field.value))
     }
 
     /// Whether it has no field.
@@ -100,103 +155,119 @@ impl RawObject {
     /// The object as JSON text.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        // With quotation marks, a colon and a comma for each field; a key that needs escapes makes it grow once more.
-        let bytes: usize = self.fields.iter().map(|(key, value)| key.len() + value.get().len() + 4).sum();
-        let mut text = Vec::with_capacity(bytes + 2);
-        // Strings and checked JSON text, written to memory: there is nothing that could fail.
-        let _ = serde_json::to_writer(&mut text, self);
+        let mut text = Vec::with_capacity(self.written_bytes());
+        self.write_to(&mut text);
         text
     }
 
-    /// By sorting, so that a body of a million keys costs no million passes.
+    /// [`to_bytes`](Self::to_bytes), shared as the value of a field.
+    pub(crate) fn to_raw(&self) -> Raw {
+        Raw::checked(String::from_utf8(self.to_bytes()).unwrap_or_default())
+    }
+
+    /// Bytes of the JSON text; keys that need escapes add to them.
+    pub(crate) fn written_bytes(&self) -> usize {
+        // Quotation marks, a colon, and a comma or the last bracket for each field.
+        self.iter().map(|(key, value)| key.len() + value.get().len() + 4).sum::<usize>().max(1) + 1
+    }
+
+    /// Appends the JSON text.
+    pub(crate) fn write_to(&self, text: &mut Vec<u8>) {
+        text.push(b'{');
+        for (at, Field { key, value }) in self.fields.iter().enumerate() {
+            if at > 0 {
+                text.push(b',');
+            }
+            match key {
+                Name::Read(place) => {
+                    text.push(b'"');
+                    text.extend_from_slice(self.read.get(place.clone()).unwrap_or_default().as_bytes());
+                    text.push(b'"');
+                }
+                // A string, written to memory: there is nothing that could fail.
+                Name::Given(key) => drop(serde_json::to_writer(&mut *text, key)),
+            }
+            text.push(b':');
+            text.extend_from_slice(value.get().as_bytes());
+        }
+        text.push(b'}');
+    }
+
+    fn place(&self, key: &str) -> Option<usize> {
+        self.iter().position(|(have, _)| have == key)
+    }
+
+    /// Where there are many by sorting, so that a body of a million keys costs no million passes.
     fn repeated_key(&self) -> Option<&str> {
-        let mut keys: Vec<&str> = self.fields.iter().map(|(k, _)| k.as_str()).collect();
+        if self.fields.len() <= FEW_FIELDS {
+            let keys = || self.iter().map(|(key, _)| key);
+            return keys()
+                .enumerate()
+                .find(|(at, key)| keys().take(*at).any(|k| k == *key))
+                .map(|(_, key)| key);
+        }
+        let mut keys: Vec<&str> = self.iter().map(|(key, _)| key).collect();
         keys.sort_unstable();
         keys.iter().zip(keys.iter().skip(1)).find(|(a, b)| a == b).map(|(a, _)| *a)
     }
 }
 
-impl<'de> Deserialize<'de> for RawObject {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
+/// `None` for a key that is no text.
+fn name(whole: &str, key: Key<'_>) -> Option<Name> {
+    Some(match key.place(whole) {
+        Some(place) => Name::Read(place),
+        None => Name::Given(key.read()?.into()),
+    })
+}
 
-        impl<'de> Visitor<'de> for Fields {
-            type Value = RawObject;
+/// The words for bytes that are no object.
+fn why_not(bytes: &[u8]) -> serde_json::Error {
+    struct Fields;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
+    impl<'de> Visitor<'de> for Fields {
+        type Value = ();
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawObject, A::Error> {
-                let mut fields = Vec::new();
-                while let Some((key, value)) = map.next_entry::<String, Raw>()? {
-                    fields.push((key, value));
-                }
-                Ok(RawObject { fields })
-            }
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
         }
 
-        deserializer.deserialize_map(Fields)
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            while map.next_entry::<String, &RawValue>()?.is_some() {}
+            Ok(())
+        }
+    }
+
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    match reader.deserialize_map(Fields).and_then(|()| reader.end()) {
+        Err(fault) => fault,
+        Ok(()) => serde_json::Error::custom("it cannot be read"),
+    }
+}
+
+impl fmt::Debug for RawObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter().map(|(key, value)| (key, value.get()))).finish()
+    }
+}
+
+impl<'de> Deserialize<'de> for RawObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::scanned(Raw::deserialize(deserializer)?.into_text()).map_err(D::Error::custom)
     }
 }
 
 impl Serialize for RawObject {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.fields.len()))?;
-        for (key, value) in &self.fields {
+        for (key, value) in self.iter() {
             map.serialize_entry(key, value)?;
         }
         map.end()
     }
 }
 
-/// The JSON text of a value; `null` for one that has none (a map with keys that are no strings).
-pub(crate) fn raw_or_null<T: Serialize + ?Sized>(value: &T) -> Raw {
-    serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()).into()
-}
-
-/// A struct from an object. Plain serde would also fill it from an array, by position.
-pub(crate) fn read_object<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Result<T, serde_json::Error> {
-    if raw.get().starts_with('{') {
-        serde_json::from_str(raw.get())
-    } else {
-        Err(serde_json::Error::custom("expected an object"))
-    }
-}
-
-/// The elements of an array; `None` when it is not one.
-pub(crate) fn elements(raw: &RawValue) -> Option<Vec<&RawValue>> {
-    serde_json::from_str(raw.get()).ok()
-}
-
-/// Any JSON number as a float; `None` when it is not a number or out of a float's range.
-pub(crate) fn number(raw: &RawValue) -> Option<f64> {
-    serde_json::from_str(raw.get()).ok()
-}
-
-/// A count: a whole number ≥ 0, also when written as `7.0`; larger than a `u64` is its maximum.
-pub(crate) fn count(raw: &RawValue) -> Option<u64> {
-    serde_json::from_str(raw.get())
-        .ok()
-        .or_else(|| number(raw).filter(|n| *n >= 0.0 && n.fract() == 0.0).map(|n| n as u64))
-}
-
-/// Whether it is `null`.
-pub(crate) fn is_null(raw: &RawValue) -> bool {
-    raw.get() == "null"
-}
-
-/// Its own shared copy.
-pub(crate) fn share(raw: &RawValue) -> Raw {
-    raw.to_owned().into()
-}
-
 /// An object of those fields.
 pub(crate) fn object<const N: usize>(fields: [(&str, Raw); N]) -> RawObject {
-    RawObject { fields: fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect() }
-}
-
-/// A string as JSON text.
-pub(crate) fn quoted(text: &str) -> Raw {
-    raw_or_null(text)
+    let given = fields.into_iter().map(|(key, value)| Field { key: Name::Given(key.into()), value });
+    RawObject { read: Text::default(), fields: given.collect() }
 }

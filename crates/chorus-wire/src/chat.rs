@@ -2,12 +2,13 @@
 //!
 //! **Invariant:** every field that no setter named is forwarded with the text it came with, at its place.
 
-use crate::body::{Raw, RawObject, count, elements, raw_or_null, share};
+use crate::body::RawObject;
 use crate::content::text;
 use crate::fault::RequestFault;
-use crate::message::{Message, Role};
+use crate::message::{FIELDS, Message, Role};
 use crate::parameters;
-use serde_json::value::RawValue;
+use crate::raw::{Elements, count, elements, list_of, raw_or_null};
+use crate::scan::rows;
 use std::sync::Arc;
 
 /// Bounds of a request, each with a name and a default.
@@ -124,8 +125,7 @@ impl ChatRequest {
 
     /// Replaces the conversation.
     pub fn set_messages(&mut self, messages: Vec<Message>) {
-        let raws: Vec<&Raw> = messages.iter().map(Message::raw).collect();
-        self.body.set("messages", raw_or_null(&raws));
+        self.body.set("messages", list_of(messages.iter().map(|message| message.raw().get())));
         self.messages = messages.into();
     }
 
@@ -147,7 +147,7 @@ impl ChatRequest {
     }
 
     /// The JSON text of each tool definition.
-    pub(crate) fn tool_definitions(&self) -> Vec<&RawValue> {
+    pub(crate) fn tool_definitions(&self) -> Elements<'_> {
         self.body.get("tools").and_then(|raw| elements(raw)).unwrap_or_default()
     }
 
@@ -188,13 +188,13 @@ impl ChatRequest {
         if options.is_empty() {
             self.body.remove("stream_options");
         } else {
-            self.body.set("stream_options", raw_or_null(options));
+            self.body.set("stream_options", options.to_raw());
         }
     }
 }
 
-fn is_true(raw: &RawValue) -> bool {
-    raw.get() == "true"
+fn is_true(raw: &str) -> bool {
+    raw == "true"
 }
 
 fn read_model(body: &RawObject) -> Result<String, RequestFault> {
@@ -210,13 +210,23 @@ fn read_model(body: &RawObject) -> Result<String, RequestFault> {
 fn read_messages(body: &RawObject, limits: &RequestLimits) -> Result<Arc<[Message]>, RequestFault> {
     let fault = |message: String| RequestFault::of("messages", message);
     let raw = body.get_set("messages").ok_or_else(|| fault("`messages` is missing".to_owned()))?;
-    let list = elements(raw).ok_or_else(|| fault("`messages` must be a list of messages".to_owned()))?;
-    if list.is_empty() {
+    let most = limits.max_messages;
+    let (mut messages, mut bad, mut len) = (Vec::new(), None, 0);
+    rows(raw, FIELDS, |element, picked| {
+        if bad.is_none() && len < most {
+            match Message::of(raw, element, picked, len) {
+                Ok(message) => messages.push(message),
+                Err(fault) => bad = Some(fault),
+            }
+        }
+        len += 1;
+    })
+    .ok_or_else(|| fault("`messages` must be a list of messages".to_owned()))?;
+    if len == 0 {
         return Err(fault("`messages` must hold at least one message".to_owned()));
     }
-    if list.len() > limits.max_messages {
-        let (len, most) = (list.len(), limits.max_messages);
+    if len > most {
         return Err(fault(format!("`messages` holds {len} messages; the bound is {most} (max_messages)")));
     }
-    list.into_iter().enumerate().map(|(at, raw)| Message::parse(share(raw), at)).collect()
+    bad.map_or_else(|| Ok(messages.into()), Err)
 }

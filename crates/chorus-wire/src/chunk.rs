@@ -2,15 +2,16 @@
 //!
 //! **Invariant:** a chunk that nobody edited is written back with the text of its values.
 
-use crate::body::{BodyFault, Raw, RawObject, count, elements, is_null, raw_or_null, read_object, share};
-use crate::content::{Content, word};
+use crate::body::{BodyFault, RawObject};
+use crate::content::{Content, text_of, word};
 use crate::error::ErrorBody;
 use crate::finish;
+use crate::raw::{Raw, count, raw_or_null};
 use crate::reply::Usage;
+use crate::scan::{PickFault, Picked, pick, rows};
 use crate::tool::{ToolCallDelta, has_bare_arguments};
-use serde::Deserialize;
 use serde::de::Error as _;
-use serde_json::value::RawValue;
+use smallvec::SmallVec;
 
 /// One `chat.completion.chunk`.
 ///
@@ -25,7 +26,7 @@ pub struct Chunk {
     /// An in-band error (case A12).
     pub error: Option<ErrorBody>,
     /// How each choice was written, by place.
-    pub(crate) shapes: Vec<Shape>,
+    pub(crate) shapes: Shapes,
 }
 
 /// One choice of a chunk.
@@ -72,31 +73,10 @@ pub(crate) struct Shape {
     pub(crate) odd_reason: bool,
 }
 
-#[derive(Deserialize)]
-struct ChoiceWire<'a> {
-    #[serde(borrow)]
-    index: Option<&'a RawValue>,
-    #[serde(borrow)]
-    delta: Option<DeltaWire<'a>>,
-    #[serde(borrow)]
-    logprobs: Option<&'a RawValue>,
-    #[serde(borrow)]
-    finish_reason: Option<&'a RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-struct DeltaWire<'a> {
-    #[serde(borrow)]
-    role: Option<&'a RawValue>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    reasoning_content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    reasoning: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_calls: Option<&'a RawValue>,
-}
+/// What is read of a choice.
+const CHOICE: [&str; 4] = ["index", "delta", "logprobs", "finish_reason"];
+/// What is read of its delta.
+const DELTA: [&str; 5] = ["role", "content", "reasoning_content", "reasoning", "tool_calls"];
 
 impl Chunk {
     /// Reads one `data:` payload.
@@ -104,14 +84,26 @@ impl Chunk {
     /// # Errors
     /// When it is not an object, or its `choices` cannot be read.
     pub fn parse(bytes: &[u8]) -> Result<Self, BodyFault> {
-        let body = RawObject::parse(bytes)?;
-        let (mut choices, mut shapes) = (Vec::new(), Vec::new());
-        let list =
-            body.get_set("choices").map(|raw| elements(raw).ok_or_else(|| fault("`choices` is not a list")));
-        for (at, raw) in list.transpose()?.unwrap_or_default().into_iter().enumerate() {
-            let (choice, shape) = read_choice(raw, at)?;
-            choices.push(choice);
-            shapes.push(shape);
+        Self::of(RawObject::parse(bytes)?)
+    }
+
+    /// [`parse`](Self::parse) of a payload that has been read.
+    ///
+    /// # Errors
+    /// When its `choices` cannot be read.
+    pub fn of(body: RawObject) -> Result<Self, BodyFault> {
+        let (mut choices, mut shapes) = (Vec::with_capacity(1), Shapes::new());
+        if let Some(raw) = body.get_set("choices") {
+            let mut bad = None;
+            let list = rows(raw, CHOICE, |_, picked| match read_choice(raw, picked, choices.len()) {
+                Ok((choice, shape)) => {
+                    choices.push(choice);
+                    shapes.push(shape);
+                }
+                Err(fault) => bad = Some(fault),
+            });
+            list.ok_or_else(|| fault("`choices` is not a list"))?;
+            bad.map_or(Ok(()), Err)?;
         }
         let usage = body.get("usage").and_then(|raw| Usage::read(raw));
         let error = (body.get_set("error").is_some() || body.get("choices").is_none())
@@ -147,7 +139,7 @@ impl Chunk {
     pub fn usage(usage: Usage) -> Self {
         let mut body = envelope(raw_or_null::<[(); 0]>(&[]));
         body.set("usage", raw_or_null(&usage));
-        Self { body, choices: Vec::new(), usage: Some(usage), error: None, shapes: Vec::new() }
+        Self { body, choices: Vec::new(), usage: Some(usage), error: None, shapes: Shapes::new() }
     }
 
     /// Whether it carries text, reasoning or a tool call.
@@ -185,10 +177,13 @@ impl Chunk {
             choices: vec![choice],
             usage: None,
             error: None,
-            shapes: vec![shape],
+            shapes: Shapes::from_slice(&[shape]),
         }
     }
 }
+
+/// Of most chunks there is one.
+pub(crate) type Shapes = SmallVec<[Shape; 2]>;
 
 impl Shape {
     /// As this crate writes it.
@@ -220,41 +215,37 @@ fn fault(problem: &str) -> BodyFault {
     BodyFault::Json(serde_json::Error::custom(problem))
 }
 
-fn read_choice(raw: &RawValue, at: usize) -> Result<(ChunkChoice, Shape), BodyFault> {
-    let wire: ChoiceWire<'_> = read_object(raw)?;
-    let has_delta = wire.delta.is_some();
-    let delta = wire.delta.unwrap_or_default();
-    let index = wire.index.and_then(count).and_then(|n| u32::try_from(n).ok());
-    let content = match delta.content.filter(|raw| !is_null(raw)) {
-        None => None,
-        Some(raw) => {
-            Some(Content::read(raw).ok_or_else(|| fault("`content` is neither a string nor parts"))?)
-        }
-    };
-    let parts = content.as_ref().is_some_and(|content| content.in_parts);
-    let tool_calls = match delta.tool_calls {
-        None => Vec::new(),
-        Some(raw) => {
-            ToolCallDelta::read_all(raw).ok_or_else(|| fault("`tool_calls` is not a list of calls"))?
-        }
-    };
-    let sent = wire.finish_reason.and_then(crate::content::text);
-    let finish_reason = wire.finish_reason.and_then(word).map(finish::mended);
+/// Reads the choice at that place of the list.
+fn read_choice(list: &Raw, choice: Picked<'_, 4>, at: usize) -> Result<(ChunkChoice, Shape), BodyFault> {
+    let picked = |fault: PickFault| BodyFault::Json(serde_json::Error::custom(fault));
+    let [index, delta, logprobs, reason] = choice.map_err(picked)?;
+    let has_delta = delta.is_some();
+    let [role, content, reasoning_content, reasoning, calls] =
+        delta.map_or(Ok([None; 5]), |raw| pick(raw, DELTA)).map_err(picked)?;
+    let index = index.and_then(count).and_then(|n| u32::try_from(n).ok());
+    let content = content
+        .map(|raw| Content::read(raw).ok_or_else(|| fault("`content` is neither a string nor parts")))
+        .transpose()?;
+    let tool_calls = calls
+        .map_or_else(|| Some(Vec::new()), ToolCallDelta::read_all)
+        .ok_or_else(|| fault("`tool_calls` is not a list of calls"))?;
+    let sent = reason.and_then(text_of);
+    let finish_reason = sent.as_deref().filter(|word| !word.is_empty()).map(finish::mended);
     let shape = Shape {
         delta: has_delta,
-        role: delta.role.is_some_and(|raw| !is_null(raw)),
+        role: role.is_some(),
         index: index.is_some(),
-        parts,
-        bare_arguments: delta.tool_calls.is_some_and(has_bare_arguments),
-        odd_reason: sent != finish_reason,
+        parts: content.as_ref().is_some_and(|content| content.in_parts),
+        bare_arguments: calls.is_some_and(has_bare_arguments),
+        odd_reason: sent.as_deref() != finish_reason.as_deref(),
     };
     let choice = ChunkChoice {
         // A backend that forgets the index has written its choices in order.
         index: index.unwrap_or_else(|| u32::try_from(at).unwrap_or(u32::MAX)),
-        content: content.map(|content| content.text),
-        reasoning: delta.reasoning_content.and_then(word).or_else(|| delta.reasoning.and_then(word)),
+        content: content.map(|content| content.text.into_owned()),
+        reasoning: reasoning_content.and_then(word).or_else(|| reasoning.and_then(word)),
         tool_calls,
-        logprobs: wire.logprobs.filter(|raw| !is_null(raw)).map(share),
+        logprobs: logprobs.map(|raw| list.piece(raw)),
         finish_reason,
     };
     Ok((choice, shape))

@@ -1,7 +1,8 @@
 //! The error shape of the API: `{"error": {"message", "type", "param", "code"}}`. It knows no status code.
 
-use crate::body::{RawObject, elements, is_null};
+use crate::body::RawObject;
 use crate::content::text;
+use crate::raw::{elements, is_null};
 use serde_json::value::RawValue;
 
 /// What a client sees of an error.
@@ -39,18 +40,20 @@ impl ErrorBody {
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let raw: &RawValue = serde_json::from_slice(bytes).ok()?;
+        let raw = raw.get();
         Self::read(elements(raw).and_then(|list| list.first().copied()).unwrap_or(raw))
     }
 
-    fn read(raw: &RawValue) -> Option<Self> {
+    fn read(raw: &str) -> Option<Self> {
         if let Some(message) = text(raw) {
             return Some(Self::plain(message));
         }
-        Self::of_object(&RawObject::parse(raw.get().as_bytes()).ok()?)
+        Self::of_object(&RawObject::parse(raw.as_bytes()).ok()?)
     }
 
     /// The error that an object is or holds, if any.
-    pub(crate) fn of_object(object: &RawObject) -> Option<Self> {
+    #[must_use]
+    pub fn of_object(object: &RawObject) -> Option<Self> {
         match object.get_set("error") {
             Some(inner) => match text(inner) {
                 Some(message) => Some(Self { message, ..Self::fields(object) }),
@@ -83,14 +86,14 @@ impl ErrorBody {
 }
 
 /// A string's text, or the JSON text of anything else that is not `null`.
-fn scalar(raw: &RawValue) -> Option<String> {
-    text(raw).or_else(|| (!is_null(raw)).then(|| raw.get().to_owned()))
+fn scalar(raw: &str) -> Option<String> {
+    text(raw).or_else(|| (!is_null(raw)).then(|| raw.to_owned()))
 }
 
 /// FastAPI's `detail`: a string, or a list of `{"loc", "msg", "type"}` of which the first counts.
-fn detail(raw: &RawValue) -> Option<String> {
+fn detail(raw: &str) -> Option<String> {
     let first = elements(raw).and_then(|list| list.first().copied()).unwrap_or(raw);
-    match RawObject::parse(first.get().as_bytes()) {
+    match RawObject::parse(first.as_bytes()) {
         Ok(object) => object.get("msg").or_else(|| object.get("message")).and_then(|raw| scalar(raw)),
         Err(_) => scalar(first),
     }

@@ -6,7 +6,8 @@
 //! Source: the accumulation of deltas in OpenAI's own client libraries: texts are joined, objects merged, lists joined,
 //! elements of a list that have an `index` merged with the one of that index.
 
-use crate::body::{Raw, RawObject, raw_or_null};
+use crate::body::RawObject;
+use crate::raw::{Raw, raw_or_null};
 use serde_json::{Map, Value};
 
 /// Fields of one object, as they grow.

@@ -30,6 +30,6 @@ pub fn canonical(reason: &str) -> Option<&'static str> {
 }
 
 /// [`canonical`], or the reason as written.
-pub(crate) fn mended(reason: String) -> String {
-    canonical(&reason).map_or(reason, str::to_owned)
+pub(crate) fn mended(reason: &str) -> String {
+    canonical(reason).unwrap_or(reason).to_owned()
 }

@@ -1,7 +1,8 @@
 //! What makes the chunks of one stream one stream. It knows no choices.
 
-use crate::body::{Raw, RawObject, raw_or_null};
+use crate::body::RawObject;
 use crate::chunk::{Chunk, OBJECT};
+use crate::raw::{Raw, raw_or_null};
 
 /// What every chunk of one stream shares.
 #[derive(Debug, Clone)]

@@ -2,12 +2,12 @@
 //!
 //! **Invariant:** reading a message changes nothing about the text that is forwarded.
 
-use crate::body::{Raw, is_null, raw_or_null, read_object};
-use crate::content::{Content, text, word};
+use crate::content::{Content, text, word_of};
 use crate::fault::RequestFault;
+use crate::raw::{Raw, raw_or_null};
+use crate::scan::{Picked, pick};
 use crate::tool::ToolCall;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::Serialize;
 
 /// Who speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,23 +68,14 @@ pub struct Message {
     raw: Raw,
 }
 
-#[derive(Deserialize)]
-struct MessageWire<'a> {
-    #[serde(borrow)]
-    role: Option<&'a RawValue>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_calls: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_call_id: Option<&'a RawValue>,
-}
-
 #[derive(Serialize)]
 struct PlainMessage<'a> {
     role: &'a str,
     content: &'a str,
 }
+
+/// What is read of a message.
+pub(crate) const FIELDS: [&str; 4] = ["role", "content", "tool_calls", "tool_call_id"];
 
 impl Message {
     /// A plain text message.
@@ -106,33 +97,43 @@ impl Message {
     ///
     /// # Errors
     /// [`RequestFault`] with `param` = `messages[at]…`.
+    #[expect(clippy::needless_pass_by_value, reason = "the message keeps the text that it is given")]
     pub fn parse(raw: Raw, at: usize) -> Result<Self, RequestFault> {
-        let place = format!("messages[{at}]");
+        Self::of(&raw, &raw, pick(&raw, FIELDS), at)
+    }
+
+    /// [`parse`](Self::parse) of the element of a list, whose fields have been found.
+    pub(crate) fn of(
+        list: &Raw,
+        element: &str,
+        picked: Picked<'_, 4>,
+        at: usize,
+    ) -> Result<Self, RequestFault> {
         let at_field = |field: &str, problem: &str| {
-            let param = format!("{place}.{field}");
+            let param = format!("messages[{at}].{field}");
             let message = format!("`{param}` {problem}");
             RequestFault::of(param, message)
         };
-        let wire: MessageWire<'_> = read_object(&raw)
-            .map_err(|fault| RequestFault::of(&*place, format!("`{place}` is not a message: {fault}")))?;
-        let role = wire
-            .role
-            .and_then(word)
+        let [role, content, tool_calls, tool_call_id] = picked.map_err(|fault| {
+            let place = format!("messages[{at}]");
+            RequestFault::of(&*place, format!("`{place}` is not a message: {fault}"))
+        })?;
+        let role = role
+            .and_then(word_of)
             .ok_or_else(|| at_field("role", "must be a non-empty string, such as \"user\""))?;
-        let content = wire
-            .content
+        let content = content
             .map_or_else(|| Some(Content::default()), Content::read)
             .ok_or_else(|| at_field("content", "must be a string, a list of parts, or null"))?;
-        let tool_calls = wire
-            .tool_calls
+        let tool_calls = tool_calls
             .map_or_else(|| Some(Vec::new()), ToolCall::read_all)
             .ok_or_else(|| at_field("tool_calls", "must be a list of tool calls"))?;
-        let tool_call_id = match wire.tool_call_id.filter(|raw| !is_null(raw)) {
+        let tool_call_id = match tool_call_id {
             None => None,
             Some(id) => Some(text(id).ok_or_else(|| at_field("tool_call_id", "must be a string"))?),
         };
         let Content { text, images, audio, .. } = content;
-        Ok(Self { role: Role::from_name(&role), text, images, audio, tool_calls, tool_call_id, raw })
+        let (role, text, raw) = (Role::from_name(&role), text.into_owned(), list.piece(element));
+        Ok(Self { role, text, images, audio, tool_calls, tool_call_id, raw })
     }
 
     /// The JSON text as sent.

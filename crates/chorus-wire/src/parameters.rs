@@ -1,16 +1,16 @@
 //! Types and ranges of the request parameters that Chorus or every backend relies on. It knows no messages; what it
 //! does not name is the backend's to judge.
 
-use crate::body::{RawObject, elements, number};
+use crate::body::RawObject;
 use crate::content::text;
 use crate::fault::RequestFault;
-use serde_json::value::RawValue;
+use crate::raw::{elements, number};
 
 /// Checks one parameter that is there and not `null`.
 struct Rule {
     param: &'static str,
     must_be: &'static str,
-    holds: fn(&RawValue) -> bool,
+    holds: fn(&str) -> bool,
 }
 
 /// Source: OpenAI's API reference, chat completions.
@@ -36,7 +36,7 @@ const RULES: &[Rule] = &[
         must_be: "a whole number of at least 1",
         holds: |raw| is_whole(raw, f64::MAX),
     },
-    Rule { param: "stream", must_be: "true or false", holds: |raw| matches!(raw.get(), "true" | "false") },
+    Rule { param: "stream", must_be: "true or false", holds: |raw| matches!(raw, "true" | "false") },
     Rule { param: "stream_options", must_be: "an object", holds: is_object },
     Rule {
         param: "stop",
@@ -59,14 +59,14 @@ pub(crate) fn check(body: &RawObject) -> Result<(), RequestFault> {
     Ok(())
 }
 
-fn is_whole(raw: &RawValue, most: f64) -> bool {
+fn is_whole(raw: &str, most: f64) -> bool {
     number(raw).is_some_and(|n| n.fract() == 0.0 && (1.0..=most).contains(&n))
 }
 
-fn is_object(raw: &RawValue) -> bool {
-    raw.get().starts_with('{')
+fn is_object(raw: &str) -> bool {
+    raw.starts_with('{')
 }
 
-fn is_list_of_objects(raw: &RawValue) -> bool {
+fn is_list_of_objects(raw: &str) -> bool {
     elements(raw).is_some_and(|all| all.into_iter().all(is_object))
 }

@@ -2,12 +2,13 @@
 //!
 //! **Invariant:** a choice that is right as it is keeps its text; only the chunk's identity is written over.
 
-use crate::body::{Raw, RawObject, elements, raw_or_null, share};
+use crate::body::RawObject;
 use crate::chunk::{Chunk, ChunkChoice, Shape};
 use crate::identity::{Stamp, StreamIdentity};
+use crate::raw::{Raw, elements, list_of, raw_or_null};
 use crate::reply::Usage;
 use crate::tool::{ToolCallDelta, ToolSlots};
-use serde_json::value::RawValue;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// Makes a backend's chunks a well-formed stream: one id, model and creation time (A21); a delta in every choice
@@ -115,7 +116,7 @@ impl StreamRepair {
         details.set("prompt_tokens", raw_or_null(&usage.prompt_tokens));
         details.set("completion_tokens", raw_or_null(&usage.completion_tokens));
         details.set("total_tokens", raw_or_null(&usage.total_tokens));
-        body.set("usage", raw_or_null(&details));
+        body.set("usage", details.to_raw());
         body.set("choices", raw_or_null::<[(); 0]>(&[]));
         chunk.body = body;
         Some(chunk)
@@ -150,7 +151,7 @@ impl StreamRepair {
     /// Mends every choice; whether any is left.
     fn mend_choices(&mut self, chunk: &mut Chunk) -> bool {
         let shapes = std::mem::take(&mut chunk.shapes);
-        let edits: Vec<Edit> = chunk
+        let edits: SmallVec<[Edit; 2]> = chunk
             .choices
             .iter_mut()
             .zip(shapes)
@@ -271,29 +272,29 @@ fn write_choices(chunk: &mut Chunk, edits: &[Edit]) {
         .zip(&chunk.choices)
         .zip(edits)
         .filter(|(_, edit)| !edit.drop)
-        .map(|((raw, choice), edit)| written_choice(raw, choice, *edit).unwrap_or_else(|| share(raw)))
+        .map(|((raw, choice), edit)| written_choice(raw, choice, *edit).unwrap_or_else(|| Raw::checked(raw)))
         .collect();
-    chunk.body.set("choices", raw_or_null(&written));
+    chunk.body.set("choices", list_of(written.iter().map(Raw::get)));
 }
 
 /// The choice with the edited fields; `None` when it needs no edit.
-fn written_choice(raw: &RawValue, choice: &ChunkChoice, edit: Edit) -> Option<Raw> {
+fn written_choice(raw: &str, choice: &ChunkChoice, edit: Edit) -> Option<Raw> {
     if edit.is_nothing() {
         return None;
     }
-    let mut object: RawObject = serde_json::from_str(raw.get()).ok()?;
+    let mut object: RawObject = serde_json::from_str(raw).ok()?;
     if edit.index {
         object.set("index", raw_or_null(&choice.index));
     }
     if edit.touches_delta() {
         let mut delta: RawObject = object.read("delta").ok().flatten().unwrap_or_default();
         write_delta(&mut delta, choice, edit);
-        object.set("delta", raw_or_null(&delta));
+        object.set("delta", delta.to_raw());
     }
     if edit.reason {
         object.set("finish_reason", raw_or_null(&choice.finish_reason));
     }
-    Some(raw_or_null(&object))
+    Some(object.to_raw())
 }
 
 fn write_delta(delta: &mut RawObject, choice: &ChunkChoice, edit: Edit) {
@@ -306,17 +307,18 @@ fn write_delta(delta: &mut RawObject, choice: &ChunkChoice, edit: Edit) {
         delta.set("content", raw_or_null(&choice.content));
     }
     if edit.tools
-        && let Some(sent) = delta.get("tool_calls").and_then(|raw| elements(raw))
+        && let Some(calls) = delta.get("tool_calls").cloned()
+        && let Some(sent) = elements(&calls)
     {
         let written: Vec<Raw> =
             sent.into_iter().zip(&choice.tool_calls).map(|(raw, part)| written_call(raw, part)).collect();
-        delta.set("tool_calls", raw_or_null(&written));
+        delta.set("tool_calls", list_of(written.iter().map(Raw::get)));
     }
 }
 
-fn written_call(raw: &RawValue, part: &ToolCallDelta) -> Raw {
-    let Ok(mut call) = serde_json::from_str::<RawObject>(raw.get()) else {
-        return share(raw);
+fn written_call(raw: &str, part: &ToolCallDelta) -> Raw {
+    let Ok(mut call) = serde_json::from_str::<RawObject>(raw) else {
+        return Raw::checked(raw);
     };
     call.set("index", raw_or_null(&part.index));
     if part.id.is_none() {
@@ -326,10 +328,10 @@ fn written_call(raw: &RawValue, part: &ToolCallDelta) -> Raw {
         if part.name.is_none() {
             function.remove("name");
         }
-        if function.get_set("arguments").is_some_and(|raw| !raw.get().starts_with('"')) {
+        if function.get_set("arguments").is_some_and(|raw| !raw.starts_with('"')) {
             function.set("arguments", raw_or_null(&part.arguments));
         }
-        call.set("function", raw_or_null(&function));
+        call.set("function", function.to_raw());
     }
-    raw_or_null(&call)
+    call.to_raw()
 }

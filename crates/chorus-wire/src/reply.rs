@@ -1,12 +1,12 @@
 //! A whole chat completion: the lossless body, and the first choice as Chorus reads it.
 
-use crate::body::{BodyFault, Raw, RawObject, count, elements, raw_or_null, read_object};
-use crate::content::{Content, text, word};
+use crate::body::{BodyFault, RawObject};
+use crate::content::{Content, text, text_of, word};
 use crate::finish;
+use crate::raw::{Raw, count, elements, list_of, raw_or_null};
+use crate::scan::{pick, rows};
 use crate::tool::ToolCall;
-use serde::Deserialize;
 use serde::de::Error as _;
-use serde_json::value::RawValue;
 
 /// Tokens of one call, or of several together.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -31,34 +31,21 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-#[derive(Deserialize)]
-struct UsageWire<'a> {
-    #[serde(borrow)]
-    prompt_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
-    completion_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
-    total_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
-    estimated: Option<&'a RawValue>,
-}
-
 impl Usage {
     /// Reads a backend's report. `None` when it says nothing: `null`, `{}`, no number. The total is what is
     /// reported or the sum, whichever is more. Source: case J02 (reasoning tokens stand in the total only).
     #[must_use]
-    pub fn read(raw: &RawValue) -> Option<Self> {
-        let wire: UsageWire<'_> = read_object(raw).ok()?;
-        let (prompt, completion) =
-            (wire.prompt_tokens.and_then(count), wire.completion_tokens.and_then(count));
-        let total = wire.total_tokens.and_then(count);
+    pub fn read(raw: &str) -> Option<Self> {
+        const FIELDS: [&str; 4] = ["prompt_tokens", "completion_tokens", "total_tokens", "estimated"];
+        let [prompt, completion, total, estimated] = pick(raw, FIELDS).ok()?;
+        let [prompt, completion, total] = [prompt, completion, total].map(|raw| raw.and_then(count));
         prompt.or(completion).or(total)?;
         let (prompt_tokens, completion_tokens) = (prompt.unwrap_or(0), completion.unwrap_or(0));
         Some(Self {
             prompt_tokens,
             completion_tokens,
             total_tokens: total.unwrap_or(0).max(prompt_tokens.saturating_add(completion_tokens)),
-            estimated: wire.estimated.is_some_and(|raw| raw.get() == "true"),
+            estimated: estimated == Some("true"),
         })
     }
 }
@@ -81,25 +68,8 @@ pub struct ChatReply {
     pub(crate) normal: bool,
 }
 
-#[derive(Default, Deserialize)]
-struct ChoiceWire<'a> {
-    #[serde(borrow)]
-    message: Option<MessageWire<'a>>,
-    #[serde(borrow)]
-    finish_reason: Option<&'a RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-struct MessageWire<'a> {
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    reasoning_content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    reasoning: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_calls: Option<&'a RawValue>,
-}
+/// What is read of the first choice's message.
+const MESSAGE: [&str; 4] = ["content", "reasoning_content", "reasoning", "tool_calls"];
 
 impl ChatReply {
     /// Reads a reply.
@@ -107,32 +77,17 @@ impl ChatReply {
     /// # Errors
     /// When the bytes are not an object with a `choices` array, or its first choice has no readable message.
     pub fn parse(bytes: &[u8]) -> Result<Self, BodyFault> {
-        let body = RawObject::parse(bytes)?;
-        let fault = |problem: &str| BodyFault::Json(serde_json::Error::custom(problem));
-        let choices = body.get("choices").ok_or_else(|| fault("`choices` is missing"))?;
-        let choices = elements(choices).ok_or_else(|| fault("`choices` is not a list"))?;
-        let first: ChoiceWire<'_> =
-            choices.first().map(|raw| read_object(raw)).transpose()?.unwrap_or_default();
-        let message = first.message.unwrap_or_default();
-        let content = message
-            .content
-            .map_or_else(|| Some(Content::default()), Content::read)
-            .ok_or_else(|| fault("`content` is neither a string, a list of parts, nor null"))?;
-        let tool_calls = message
-            .tool_calls
-            .map_or_else(|| Some(Vec::new()), ToolCall::read_all)
-            .ok_or_else(|| fault("`tool_calls` is not a list of tool calls"))?;
-        let sent = first.finish_reason.and_then(text);
-        let finish_reason = first.finish_reason.and_then(word).map(finish::mended);
-        Ok(Self {
-            normal: choices.len() == 1 && !content.in_parts && sent == finish_reason,
-            content: content.text,
-            reasoning: message.reasoning_content.and_then(word).or_else(|| message.reasoning.and_then(word)),
-            tool_calls,
-            finish_reason,
-            usage: body.get("usage").and_then(|raw| Usage::read(raw)),
-            body,
-        })
+        Self::of(RawObject::parse(bytes)?)
+    }
+
+    /// [`parse`](Self::parse) of a body that has been read.
+    ///
+    /// # Errors
+    /// When it has no `choices` array, or its first choice has no readable message.
+    pub fn of(body: RawObject) -> Result<Self, BodyFault> {
+        let First { content, reasoning, tool_calls, finish_reason, normal } = first(&body)?;
+        let usage = body.get("usage").and_then(|raw| Usage::read(raw));
+        Ok(Self { body, content, reasoning, tool_calls, finish_reason, usage, normal })
     }
 
     /// A reply of our own with one text choice and finish reason `stop`.
@@ -188,14 +143,7 @@ impl ChatReply {
         if self.normal {
             return;
         }
-        let Some(choices) = self.body.get("choices").and_then(|raw| elements(raw)) else {
-            return;
-        };
-        let mended: Vec<Option<Raw>> = choices.iter().map(|raw| mended_choice(raw)).collect();
-        if mended.iter().any(Option::is_some) {
-            let texts: Vec<&RawValue> =
-                mended.iter().zip(choices).map(|(new, old)| new.as_deref().unwrap_or(old)).collect();
-            let choices = raw_or_null(&texts);
+        if let Some(choices) = self.body.get("choices").and_then(|raw| mended_choices(raw)) {
             self.body.set("choices", choices);
         }
     }
@@ -213,6 +161,10 @@ impl ChatReply {
     }
 }
 
+fn fault(problem: impl std::fmt::Display) -> BodyFault {
+    BodyFault::Json(serde_json::Error::custom(problem))
+}
+
 /// The body of a completion of our own.
 pub(crate) fn envelope(id: &str, model: &str, created: u64, choices: Raw) -> RawObject {
     let mut body = RawObject::default();
@@ -224,9 +176,56 @@ pub(crate) fn envelope(id: &str, model: &str, created: u64, choices: Raw) -> Raw
     body
 }
 
+/// What is read of the first choice.
+struct First {
+    content: String,
+    reasoning: Option<String>,
+    tool_calls: Vec<ToolCall>,
+    finish_reason: Option<String>,
+    normal: bool,
+}
+
+fn first(body: &RawObject) -> Result<First, BodyFault> {
+    let choices = body.get("choices").ok_or_else(|| fault("`choices` is missing"))?;
+    let (mut choice, mut count) = (None, 0);
+    rows(choices, ["message", "finish_reason"], |_, picked| {
+        choice.get_or_insert(picked);
+        count += 1;
+    })
+    .ok_or_else(|| fault("`choices` is not a list"))?;
+    let [message, reason] = choice.transpose().map_err(fault)?.unwrap_or_default();
+    let [content, reasoning_content, reasoning, tool_calls] =
+        message.map(|raw| pick(raw, MESSAGE)).transpose().map_err(fault)?.unwrap_or_default();
+    let content = content
+        .map_or_else(|| Some(Content::default()), Content::read)
+        .ok_or_else(|| fault("`content` is neither a string, a list of parts, nor null"))?;
+    let tool_calls = tool_calls
+        .map_or_else(|| Some(Vec::new()), ToolCall::read_all)
+        .ok_or_else(|| fault("`tool_calls` is not a list of tool calls"))?;
+    let sent = reason.and_then(text_of);
+    let finish_reason = sent.as_deref().filter(|word| !word.is_empty()).map(finish::mended);
+    Ok(First {
+        normal: count == 1 && !content.in_parts && sent.as_deref() == finish_reason.as_deref(),
+        content: content.text.into_owned(),
+        reasoning: reasoning_content.and_then(word).or_else(|| reasoning.and_then(word)),
+        tool_calls,
+        finish_reason,
+    })
+}
+
+/// The choices as the API would write them; `None` when they already are.
+fn mended_choices(raw: &str) -> Option<Raw> {
+    let choices = elements(raw)?;
+    let mended: Vec<Option<Raw>> = choices.iter().map(|raw| mended_choice(raw)).collect();
+    mended
+        .iter()
+        .any(Option::is_some)
+        .then(|| list_of(mended.iter().zip(&choices).map(|(new, old)| new.as_deref().unwrap_or(old))))
+}
+
 /// The choice as the API would write it; `None` when it already does.
-fn mended_choice(raw: &RawValue) -> Option<Raw> {
-    let mut choice: RawObject = serde_json::from_str(raw.get()).ok()?;
+fn mended_choice(raw: &str) -> Option<Raw> {
+    let mut choice: RawObject = serde_json::from_str(raw).ok()?;
     let message = choice.get("message").and_then(|raw| mended_message(raw));
     let reason = choice.get("finish_reason").and_then(|raw| mended_reason(raw));
     if message.is_none() && reason.is_none() {
@@ -238,18 +237,19 @@ fn mended_choice(raw: &RawValue) -> Option<Raw> {
     if let Some(reason) = reason {
         choice.set("finish_reason", reason);
     }
-    Some(raw_or_null(&choice))
+    Some(choice.to_raw())
 }
 
-fn mended_message(raw: &RawValue) -> Option<Raw> {
-    let mut message: RawObject = serde_json::from_str(raw.get()).ok()?;
+fn mended_message(raw: &str) -> Option<Raw> {
+    let mut message: RawObject = serde_json::from_str(raw).ok()?;
     let content =
         message.get("content").and_then(|raw| Content::read(raw)).filter(|content| content.in_parts)?;
-    message.set("content", raw_or_null(&content.text));
-    Some(raw_or_null(&message))
+    let text = raw_or_null(&content.text);
+    message.set("content", text);
+    Some(message.to_raw())
 }
 
-fn mended_reason(raw: &RawValue) -> Option<Raw> {
+fn mended_reason(raw: &str) -> Option<Raw> {
     let sent = text(raw)?;
     if sent.is_empty() {
         return Some(raw_or_null(&()));

@@ -4,7 +4,9 @@
 //! It knows nothing of what events carry. **Invariant:** the events do not depend on where the bytes were cut, and
 //! every byte is looked at once.
 
+use crate::body::RawObject;
 use bytes::Bytes;
+use memchr::{memchr, memchr2};
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,14 +83,13 @@ impl SseDecoder {
                 rest = after;
                 continue;
             }
-            let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            let Some(end) = memchr2(b'\n', b'\r', rest) else {
                 return self.keep(rest);
             };
             let (piece, tail) = rest.split_at(end);
-            self.keep(piece)?;
             self.after_cr = tail.first() == Some(&b'\r');
             rest = tail.get(1..).unwrap_or_default();
-            out.extend(self.end_line()?);
+            out.extend(self.end_line(piece)?);
         }
         Ok(())
     }
@@ -99,38 +100,51 @@ impl SseDecoder {
     /// [`SseFault::NotUtf8`].
     pub fn finish(&mut self) -> Result<Option<SseEvent>, SseFault> {
         if !self.line.is_empty() {
-            self.end_line()?;
+            self.end_line(&[])?;
         }
         self.dispatch()
     }
 
-    fn keep(&mut self, piece: &[u8]) -> Result<(), SseFault> {
+    fn bound(&self, piece: &[u8]) -> Result<(), SseFault> {
         if self.event_bytes + self.line.len() + piece.len() > self.max_event_bytes {
             return Err(SseFault::TooLong { limit: self.max_event_bytes });
         }
+        Ok(())
+    }
+
+    fn keep(&mut self, piece: &[u8]) -> Result<(), SseFault> {
+        self.bound(piece)?;
         self.line.extend_from_slice(piece);
         Ok(())
     }
 
-    fn end_line(&mut self) -> Result<Option<SseEvent>, SseFault> {
-        let mut buffer = std::mem::take(&mut self.line);
-        let mut line = buffer.as_slice();
-        if std::mem::take(&mut self.at_start) {
-            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+    /// Reads the line that `piece` ends; one that begins with it too is read where it stands.
+    fn end_line(&mut self, piece: &[u8]) -> Result<Option<SseEvent>, SseFault> {
+        if self.line.is_empty() {
+            self.bound(piece)?;
+            return self.line(piece);
         }
-        let event = if line.is_empty() {
-            self.dispatch()?
-        } else {
-            self.field(line);
-            None
-        };
+        self.keep(piece)?;
+        let mut buffer = std::mem::take(&mut self.line);
+        let event = self.line(&buffer)?;
         buffer.clear();
         self.line = buffer;
         Ok(event)
     }
 
+    fn line(&mut self, mut line: &[u8]) -> Result<Option<SseEvent>, SseFault> {
+        if std::mem::take(&mut self.at_start) {
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
+        if line.is_empty() {
+            return self.dispatch();
+        }
+        self.field(line);
+        Ok(None)
+    }
+
     fn field(&mut self, line: &[u8]) {
-        let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+        let colon = memchr(b':', line).unwrap_or(line.len());
         if colon == 0 {
             return;
         }
@@ -170,7 +184,21 @@ impl SseDecoder {
 /// line, so that what is decoded is the same JSON.
 #[must_use]
 pub fn encode(data: &[u8]) -> Bytes {
-    encode_lines(b"data: ", data)
+    encode_lines(DATA, data)
+}
+
+/// [`encode`] of an object, written once.
+#[must_use]
+pub fn encode_object(object: &RawObject) -> Bytes {
+    let mut out = Vec::with_capacity(DATA.len() + object.written_bytes() + 2);
+    out.extend_from_slice(DATA);
+    object.write_to(&mut out);
+    let written = out.get(DATA.len()..).unwrap_or_default();
+    if memchr2(b'\n', b'\r', written).is_some() {
+        return encode(written);
+    }
+    out.extend_from_slice(b"\n\n");
+    out.into()
 }
 
 /// An event with a name: `event: …`, then its data. A client that does not know the name ignores it (WHATWG HTML,
@@ -178,7 +206,7 @@ pub fn encode(data: &[u8]) -> Bytes {
 #[must_use]
 pub fn encode_named(name: &str, data: &[u8]) -> Bytes {
     let mut out = format!("event: {name}\n").into_bytes();
-    out.extend_from_slice(&encode_lines(b"data: ", data));
+    out.extend_from_slice(&encode_lines(DATA, data));
     out.into()
 }
 
@@ -188,12 +216,18 @@ pub fn encode_comment(text: &str) -> Bytes {
     encode_lines(b": ", text.as_bytes())
 }
 
+/// What begins a line of data.
+const DATA: &[u8] = b"data: ";
+
 fn encode_lines(prefix: &[u8], text: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(prefix.len() + text.len() + 2);
-    for line in text.split(|byte| matches!(byte, b'\n' | b'\r')) {
+    let mut rest = Some(text);
+    while let Some(text) = rest {
+        let end = memchr2(b'\n', b'\r', text);
         out.extend_from_slice(prefix);
-        out.extend_from_slice(line);
+        out.extend_from_slice(text.get(..end.unwrap_or(text.len())).unwrap_or_default());
         out.push(b'\n');
+        rest = end.and_then(|end| text.get(end + 1..));
     }
     out.push(b'\n');
     out.into()

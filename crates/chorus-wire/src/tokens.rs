@@ -37,7 +37,7 @@ pub fn of_request_by(request: &ChatRequest, count: &dyn Fn(&str) -> u64) -> u64 
 /// What a request holds besides its messages' text.
 fn besides_text(request: &ChatRequest) -> u64 {
     let messages: u64 = request.messages().iter().map(besides_its_text).sum();
-    let tools: u64 = request.tool_definitions().iter().map(|tool| PER_TOOL + of_text(tool.get())).sum();
+    let tools: u64 = request.tool_definitions().iter().map(|tool| PER_TOOL + of_text(tool)).sum();
     (messages + tools).saturating_add(request.max_output_tokens().unwrap_or(0))
 }
 

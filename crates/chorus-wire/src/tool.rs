@@ -1,9 +1,8 @@
 //! Tool calls: whole ones, their parts in a stream, and which part belongs to which call.
 
-use crate::body::{count, elements, is_null, read_object};
 use crate::content::{text, word};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use crate::raw::{count, elements, is_null};
+use crate::scan::pick;
 
 /// One call that an assistant asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,48 +28,33 @@ pub struct ToolCallDelta {
     pub arguments: String,
 }
 
-#[derive(Deserialize)]
-struct CallWire<'a> {
-    #[serde(borrow)]
-    index: Option<&'a RawValue>,
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    function: Option<FunctionWire<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-struct FunctionWire<'a> {
-    #[serde(borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-}
+/// What is read of a function.
+const FUNCTION: [&str; 2] = ["name", "arguments"];
 
 impl ToolCallDelta {
     /// Reads a list of parts; `None` when it is not a list of objects.
-    pub(crate) fn read_all(raw: &RawValue) -> Option<Vec<Self>> {
+    pub(crate) fn read_all(raw: &str) -> Option<Vec<Self>> {
         if is_null(raw) {
             return Some(Vec::new());
         }
         elements(raw)?.into_iter().map(Self::read).collect()
     }
 
-    fn read(raw: &RawValue) -> Option<Self> {
-        let call: CallWire<'_> = read_object(raw).ok()?;
-        let function = call.function.unwrap_or_default();
+    fn read(raw: &str) -> Option<Self> {
+        let [index, id, function] = pick(raw, ["index", "id", "function"]).ok()?;
+        let [name, given] = function.map_or(Ok([None; 2]), |raw| pick(raw, FUNCTION)).ok()?;
         Some(Self {
-            index: call.index.and_then(count).and_then(|n| u32::try_from(n).ok()),
-            id: call.id.and_then(word),
-            name: function.name.and_then(word),
-            arguments: function.arguments.map(arguments).unwrap_or_default(),
+            index: index.and_then(count).and_then(|n| u32::try_from(n).ok()),
+            id: id.and_then(word),
+            name: name.and_then(word),
+            arguments: given.map(arguments).unwrap_or_default(),
         })
     }
 }
 
 impl ToolCall {
     /// Reads a list of whole calls; `None` when it is not a list of objects.
-    pub(crate) fn read_all(raw: &RawValue) -> Option<Vec<Self>> {
+    pub(crate) fn read_all(raw: &str) -> Option<Vec<Self>> {
         let whole = |part: ToolCallDelta| Self {
             id: part.id.unwrap_or_default(),
             name: part.name.unwrap_or_default(),
@@ -81,19 +65,20 @@ impl ToolCall {
 }
 
 /// The API sends arguments as a string; some backends send the object itself, which is then its own text.
-fn arguments(raw: &RawValue) -> String {
+fn arguments(raw: &str) -> String {
     match text(raw) {
         Some(text) => text,
         None if is_null(raw) => String::new(),
-        None => raw.get().to_owned(),
+        None => raw.to_owned(),
     }
 }
 
 /// Whether a list of calls has arguments that are JSON instead of its text.
-pub(crate) fn has_bare_arguments(calls: &RawValue) -> bool {
-    let is_bare = |raw: &RawValue| {
-        let function = read_object::<CallWire<'_>>(raw).ok().and_then(|call| call.function);
-        function.and_then(|function| function.arguments).is_some_and(|raw| !raw.get().starts_with('"'))
+pub(crate) fn has_bare_arguments(calls: &str) -> bool {
+    let is_bare = |raw: &str| {
+        let function = pick(raw, ["function"]).ok().and_then(|[function]| function);
+        let given = function.and_then(|raw| pick(raw, FUNCTION).ok()).and_then(|[_, given]| given);
+        given.is_some_and(|raw| !raw.starts_with('"'))
     };
     elements(calls).is_some_and(|all| all.into_iter().any(is_bare))
 }
@@ -189,6 +174,6 @@ impl Slot {
 
     fn is_whole(&self) -> bool {
         let arguments = self.call.arguments.trim_end();
-        arguments.ends_with('}') && serde_json::from_str::<&RawValue>(arguments).is_ok()
+        arguments.ends_with('}') && serde_json::from_str::<serde::de::IgnoredAny>(arguments).is_ok()
     }
 }

@@ -63,7 +63,7 @@ fn voters_request(ask: &ChatRequest) -> ChatRequest {
     let mut voter = without_tools(ask, VOTER.trim());
     for field in VISIBLE {
         if let Some(value) = ask.body().get(field) {
-            voter.set(field, &&**value);
+            voter.set(field, value);
         }
     }
     voter

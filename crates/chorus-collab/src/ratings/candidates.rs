@@ -18,7 +18,7 @@ pub(super) fn calls(plan: &RatingsPlan, ask: &ChatRequest) -> Vec<Call> {
     let mut base = without_tools(ask, NO_TOOLS.trim());
     for field in VISIBLE {
         if let Some(raw) = ask.body().get(field) {
-            base.set(field, &&**raw);
+            base.set(field, raw);
         }
     }
     if plan.rating == Rating::Scorer {

@@ -3,11 +3,12 @@
 //! It knows no other backend. **Invariant:** whoever calls holds an [`Underway`], and its end (an answer, a failure, or
 //! that nobody waits any more) reaches the breaker exactly once.
 
+use super::circuit::Circuit;
 use super::missed::misconfigured;
 use crate::env::Env;
 use chorus_collab::CallFault;
 use chorus_spec::{Access, ApiFormat, Backend, CredentialSource, Endpoint, Reliability};
-use chorus_upstream::reliability::{Breaker, BreakerSettings, BreakerState, Pace};
+use chorus_upstream::reliability::{BreakerSettings, BreakerState, Pace};
 use chorus_upstream::{
     Blame, Credential, Dialect, Egress, Quirks, Secret, Target, TargetBuilder, Timeouts, UpstreamFault,
 };
@@ -30,8 +31,10 @@ pub(crate) struct Deployment {
     /// As configured.
     pub(crate) backend: Backend,
     fixed: OnceLock<Arc<Target>>,
+    /// Where its credential is fetched from, if it is.
+    credential: Option<Credential>,
     fetched: tokio::sync::Mutex<Option<(Arc<Target>, Instant)>>,
-    breaker: Mutex<Breaker>,
+    circuit: Circuit,
     pace: Option<Mutex<Pace>>,
     permits: Option<Arc<Semaphore>>,
     in_flight: AtomicUsize,
@@ -49,8 +52,9 @@ impl Deployment {
         Self {
             backend: backend.clone(),
             fixed: OnceLock::new(),
+            credential: credential(&backend.endpoint),
             fetched: tokio::sync::Mutex::default(),
-            breaker: Mutex::new(Breaker::new(settings)),
+            circuit: Circuit::new(settings),
             pace: requests.or(tokens).map(|_| Mutex::new(Pace::new(requests, tokens, now))),
             permits: limits.max_concurrency.map(permits),
             in_flight: AtomicUsize::new(0),
@@ -65,12 +69,12 @@ impl Deployment {
 
     /// What its breaker lets pass; open where the health check says that it is down.
     pub(crate) fn state(&self, now: Instant) -> BreakerState {
-        if self.healthy.load(Ordering::Relaxed) { lock(&self.breaker).state(now) } else { BreakerState::Open }
+        if self.healthy.load(Ordering::Relaxed) { self.circuit.state(now) } else { BreakerState::Open }
     }
 
     /// Whether neither its breaker nor its health check keeps calls away.
     pub(crate) fn admits(&self, now: Instant) -> bool {
-        self.healthy.load(Ordering::Relaxed) && lock(&self.breaker).admits(now)
+        self.healthy.load(Ordering::Relaxed) && self.circuit.admits(now)
     }
 
     /// Whether its own limits let a call of so many tokens go.
@@ -94,14 +98,27 @@ impl Deployment {
         }
     }
 
+    /// A call begins, where its concurrency allows that at once.
+    pub(crate) fn enter_at_once(self: &Arc<Self>, tokens: u64) -> Option<Underway> {
+        let permit = match &self.permits {
+            Some(permits) => Some(Arc::clone(permits).try_acquire_owned().ok()?),
+            None => None,
+        };
+        Some(self.entered(permit, tokens))
+    }
+
     /// A call begins, once its concurrency allows.
     pub(crate) async fn enter(self: &Arc<Self>, tokens: u64) -> Underway {
         let permit = match &self.permits {
             Some(permits) => Arc::clone(permits).acquire_owned().await.ok(),
             None => None,
         };
+        self.entered(permit, tokens)
+    }
+
+    fn entered(self: &Arc<Self>, permit: Option<OwnedSemaphorePermit>, tokens: u64) -> Underway {
         let now = Instant::now();
-        lock(&self.breaker).called(now);
+        self.circuit.called(now);
         if let Some(pace) = &self.pace {
             lock(pace).take(tokens, now);
         }
@@ -127,15 +144,11 @@ impl Deployment {
         if let Some(target) = self.fixed.get() {
             return Ok(Arc::clone(target));
         }
-        let Endpoint::Http { access, .. } = &self.backend.endpoint else {
-            return Err(misconfigured("the backend has no address"));
-        };
-        let Some(source) = &access.credential else {
+        let Some(credential) = &self.credential else {
             let target = built(builder(&self.backend.endpoint, env, None)?)?;
             return Ok(Arc::clone(self.fixed.get_or_init(|| target)));
         };
         let mut fetched = self.fetched.lock().await;
-        let credential = credential(source);
         if let Some((target, since)) = &*fetched
             && since.elapsed() < credential.lifetime()
         {
@@ -168,7 +181,7 @@ impl Underway {
     /// The answer is whole, and took so many tokens where that is known.
     pub(crate) fn succeeded(mut self, took: Option<u64>) {
         self.settled = true;
-        lock(&self.deployment.breaker).succeeded();
+        self.deployment.circuit.succeeded();
         if let (Some(took), Some(pace)) = (took, &self.deployment.pace) {
             lock(pace).correct(self.tokens, took, Instant::now());
         }
@@ -177,15 +190,14 @@ impl Underway {
     /// It failed: through the backend, through its limits, or through the request.
     pub(crate) fn failed(mut self, fault: &UpstreamFault) {
         self.settled = true;
-        let now = Instant::now();
-        let mut breaker = lock(&self.deployment.breaker);
+        let (now, circuit) = (Instant::now(), &self.deployment.circuit);
         match (fault.status(), fault.blame()) {
             (Some(429), _) => {
-                breaker.pause(now, fault.retry_after().unwrap_or(USUAL_PAUSE).min(LONGEST_PAUSE));
+                circuit.pause(now, fault.retry_after().unwrap_or(USUAL_PAUSE).min(LONGEST_PAUSE));
             }
-            (_, Blame::Client) => breaker.dropped(),
+            (_, Blame::Client) => circuit.dropped(),
             _ => {
-                if breaker.failed(now) {
+                if circuit.failed(now) {
                     let backend = self.deployment.backend.name.as_str();
                     tracing::warn!(
                         backend,
@@ -194,7 +206,6 @@ impl Underway {
                 }
             }
         }
-        drop(breaker);
         if matches!(fault.status(), Some(401 | 403)) {
             self.deployment.forget_credential();
         }
@@ -205,7 +216,7 @@ impl Drop for Underway {
     fn drop(&mut self) {
         self.deployment.in_flight.fetch_sub(1, Ordering::Relaxed);
         if !self.settled {
-            lock(&self.deployment.breaker).dropped();
+            self.deployment.circuit.dropped();
         }
     }
 }
@@ -214,11 +225,12 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn credential(source: &CredentialSource) -> Credential {
-    match source {
+fn credential(endpoint: &Endpoint) -> Option<Credential> {
+    let Endpoint::Http { access, .. } = endpoint else { return None };
+    Some(match access.credential.as_ref()? {
         CredentialSource::File(path) => Credential::File(PathBuf::from(path)),
         CredentialSource::Command(words) => Credential::Command(words.clone()),
-    }
+    })
 }
 
 fn built(target: TargetBuilder) -> Result<Arc<Target>, CallFault> {

@@ -84,6 +84,9 @@ impl Line {
     /// # Errors
     /// Why none may be called now.
     pub(crate) fn choose(&self, avoid: &[usize], tokens: u64, now: Instant) -> Result<usize, Missed> {
+        if let [only] = self.deployments.as_slice() {
+            return self.choose_only(only, avoid, tokens, now);
+        }
         let mut open = self.open(avoid, now);
         if open.is_empty() {
             return Err(unavailable());
@@ -103,6 +106,21 @@ impl Line {
         let places: Vec<Place> = open.iter().map(place).collect();
         let turn = self.turns.fetch_add(1, Ordering::Relaxed);
         self.rules.balance.choose(&places, turn).ok_or_else(unavailable)
+    }
+
+    /// The same where there is one backend.
+    fn choose_only(
+        &self,
+        only: &Deployment,
+        avoid: &[usize],
+        tokens: u64,
+        now: Instant,
+    ) -> Result<usize, Missed> {
+        let is_out = self.rules.most_out > 0 && !only.admits(now);
+        if is_out || avoid.contains(&0) {
+            return Err(unavailable());
+        }
+        if only.has_room(tokens, now) { Ok(0) } else { Err(used_up()) }
     }
 
     /// Whether there is a backend beside those to avoid.

@@ -12,6 +12,7 @@ use chorus_select::session::{self, SessionAction, SessionAsk, SessionCandidate, 
 use chorus_select::static_order::StaticOrder;
 use chorus_select::{Candidate, Needs, SelectionAsk, Selector, prompt};
 use chorus_spec::{AdaptationMode, Adaptations, Decision, Family, Model, ModelRef, OnError, SessionSettings};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The percentile by which an adapted choice compares latencies.
@@ -200,13 +201,18 @@ fn weaker(seen: &SessionSight, candidates: &[Candidate<'_>], proposal: usize) ->
     })
 }
 
-/// The file's settings, and what the decision overrides.
-fn settings(base: &SessionSettings, own: Option<&Adaptations>) -> SessionSettings {
-    SessionSettings {
-        switch_margin: own.and_then(|it| it.switch_margin).unwrap_or(base.switch_margin),
-        stability_weight: own.and_then(|it| it.stability_weight).unwrap_or(base.stability_weight),
-        ..base.clone()
+/// The file's settings, and what the decision overrides; mostly nothing, and then they are not copied.
+fn settings<'s>(base: &'s SessionSettings, own: Option<&Adaptations>) -> Cow<'s, SessionSettings> {
+    let margin = own.and_then(|it| it.switch_margin);
+    let weight = own.and_then(|it| it.stability_weight);
+    if margin.is_none() && weight.is_none() {
+        return Cow::Borrowed(base);
     }
+    Cow::Owned(SessionSettings {
+        switch_margin: margin.unwrap_or(base.switch_margin),
+        stability_weight: weight.unwrap_or(base.stability_weight),
+        ..base.clone()
+    })
 }
 
 fn candidates<'a>(
@@ -268,5 +274,5 @@ fn in_flight(mom: &Mom) -> BTreeMap<String, u32> {
 fn category(routed: &Routed) -> Option<String> {
     let verdict = &routed.decided.as_ref()?.verdict;
     let domains = verdict.matched.iter().filter(|(key, _)| key.family == Family::Domain);
-    domains.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(key, _)| key.name.clone())
+    domains.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(key, _)| key.name().to_owned())
 }

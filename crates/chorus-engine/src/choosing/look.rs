@@ -67,7 +67,7 @@ async fn session(mom: &Mom, routed: &Routed, asked: &Asked) -> Option<SessionSig
 fn difficulty(routed: &Routed) -> Option<f64> {
     let matched = &routed.decided.as_ref()?.verdict.matched;
     let levels = matched.iter().filter(|(key, _)| key.family == Family::Complexity);
-    let found = levels.filter_map(|(key, _)| momentum::difficulty(key.name.rsplit_once(':')?.1));
+    let found = levels.filter_map(|(key, _)| momentum::difficulty(key.name().rsplit_once(':')?.1));
     found.max_by(f64::total_cmp)
 }
 

@@ -60,7 +60,8 @@ impl Engine {
             tracing: ask.tracing.clone(),
             ..Inbound::of(ChatRequest::new(&ask.model, vec![Message::new(Role::User, &ask.text)]))
         };
-        let (life, parts) = self.life(self.serving.of(&ask.model), &inbound);
+        // It has one answer, which goes another way than parts do.
+        let (life, _) = self.life(self.serving.of(&ask.model), &inbound);
         let run = life.id.clone();
         let (told, outcome) = oneshot::channel();
         let (records, meters) = (self.records.clone(), Arc::clone(&life.mom.meters));
@@ -72,8 +73,6 @@ impl Engine {
         });
         let outcome =
             outcome.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the request failed badly")));
-        // Until here it says that somebody waits.
-        drop(parts);
         VectorsAnswer { run, outcome }
     }
 }
@@ -83,17 +82,17 @@ async fn lived(
     life: Life,
     request: &ChatRequest,
     ask: VectorsAsk,
-    told: oneshot::Sender<Result<RawObject, Fault>>,
+    mut told: oneshot::Sender<Result<RawObject, Fault>>,
 ) -> RunRecord {
     let draft = Draft::new(&life.id, &life.mom.spec, request, life.created);
     let outcome = tokio::select! {
         biased;
         outcome = asked(&life, request, &ask) => outcome,
-        () = life.parts.closed() => Err(left()),
+        () = told.closed() => Err(left()),
     };
     let ending = match &outcome {
         Ok(_) => Ending::Answered,
-        Err(_) if life.parts.is_closed() => Ending::Cancelled,
+        Err(_) if told.is_closed() => Ending::Cancelled,
         Err(fault) => Ending::Failed(fault.code),
     };
     let outcome = outcome.map_err(|fault| Fault {

@@ -15,6 +15,7 @@ mod team;
 
 use crate::calls::LiveCalls;
 use crate::fault::Fault;
+use crate::parts::Sender;
 use crate::record::Draft;
 use crate::run::Part;
 use chorus_collab::confidence::{ConfidencePlan, ConfidenceTrace, confidence};
@@ -30,7 +31,6 @@ use panel::Turn;
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 pub(crate) use live::{as_live, as_live_pieces, as_reply};
 pub(crate) use meaning::by_meaning;
@@ -119,7 +119,7 @@ pub(crate) async fn run<'a>(
     request: &'a ChatRequest,
     calls: &LiveCalls,
     site: Site<'_>,
-    progress: Option<mpsc::Sender<Part>>,
+    progress: Option<Sender<Part>>,
     draft: &mut Draft,
 ) -> Result<Worked<'a>, Fault> {
     let at_work = AtWork { request, calls, site, events: &progress::Teller(progress) };

@@ -3,13 +3,13 @@
 //! **Invariant:** progress is for the eye: when the door is slow, it is dropped rather than waited for.
 
 use crate::calls::OnMember;
+use crate::parts::Sender;
 use crate::run::{Part, Progress};
 use chorus_collab::{LoopEvent, LoopEvents};
-use tokio::sync::mpsc;
 
 /// Tells a door about each member as it is done.
 #[must_use]
-pub(crate) fn member_teller(parts: mpsc::Sender<Part>) -> OnMember {
+pub(crate) fn member_teller(parts: Sender<Part>) -> OnMember {
     Box::new(move |seat, model, fault, elapsed| {
         let failure = fault.map(|fault| fault.public.clone());
         let millis = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
@@ -18,7 +18,7 @@ pub(crate) fn member_teller(parts: mpsc::Sender<Part>) -> OnMember {
 }
 
 /// Tells a door about each stage of a looper.
-pub(super) struct Teller(pub(super) Option<mpsc::Sender<Part>>);
+pub(super) struct Teller(pub(super) Option<Sender<Part>>);
 
 impl LoopEvents for Teller {
     fn tell(&self, event: LoopEvent<'_>) {
@@ -28,8 +28,8 @@ impl LoopEvents for Teller {
     }
 }
 
-fn tell(parts: &mpsc::Sender<Part>, progress: Progress) {
-    let _ = parts.try_send(progress.into());
+fn tell(parts: &Sender<Part>, progress: Progress) {
+    parts.offer(progress.into());
 }
 
 fn seen(event: LoopEvent<'_>) -> Progress {

@@ -80,7 +80,7 @@ impl ToolSelection {
         let named = |it: &&Weighed| json!({ "name": it.name, "score": it.score });
         let rows: Vec<_> = chosen.iter().map(named).collect();
         ask.notes.did(KIND, &json!({ "mode": "add", "known": new.len(), "added": rows }));
-        let added = chosen.iter().filter_map(|it| new.get(it.place)).map(|tool| &*tool.definition);
+        let added = chosen.iter().filter_map(|it| new.get(it.place)).map(|tool| &tool.definition);
         offered.write_with(added.collect(), ask.request);
         Ok(())
     }

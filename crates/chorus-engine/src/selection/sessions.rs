@@ -50,7 +50,7 @@ pub(crate) fn key(
         return None;
     }
     let first = request.messages().iter().find(|it| it.role == Role::User)?;
-    let said = request.body().get("user").map(|it| it.get()).unwrap_or_default();
+    let said = request.body().get("user").map(chorus_wire::Raw::get).unwrap_or_default();
     Some(digest(&["beginning", user, said, &first.text]))
 }
 

@@ -40,7 +40,7 @@ fn d10_more_support_never_lowers_the_score() {
     for keyword in [no(), yes(0.5)] {
         let verdict = done(policy.decide(&world(keyword), &Scope::All));
         let won = verdict.winner.unwrap();
-        assert_eq!((won.name.as_str(), won.confidence, won.confidence_complete), ("p", 0.9, true));
+        assert_eq!((&*won.name, won.confidence, won.confidence_complete), ("p", 0.9, true));
     }
     // With the keyword alone the encoder still ranks: it is asked, the score is not taken for 0.5.
     let open = policy.decide(&evidence([("keyword:k", yes(0.5))]), &Scope::All);
@@ -56,7 +56,7 @@ fn a_full_confidence_needs_no_more_support() {
     let policy = compile(&recipe("keyword:k embedding:e embedding:f", decisions));
     let verdict = done(policy.decide(&evidence([("keyword:k", yes(1.0))]), &Scope::All));
     let won = verdict.winner.unwrap();
-    assert_eq!((won.name.as_str(), won.confidence, won.confidence_complete), ("p", 1.0, true));
+    assert_eq!((&*won.name, won.confidence, won.confidence_complete), ("p", 1.0, true));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_decision_without_rules_holds_with_confidence_zero() {
         compile(&recipe("keyword:k", [decision("any", 1, None), decision("k", 2, leaf("keyword:k"))]));
     let verdict = done(policy.decide(&evidence([("keyword:k", no())]), &Scope::All));
     let won = verdict.winner.unwrap();
-    assert_eq!((won.name.as_str(), won.confidence, won.confidence_complete), ("any", 0.0, true));
+    assert_eq!((&*won.name, won.confidence, won.confidence_complete), ("any", 0.0, true));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn d11_the_winner_is_named_never_inferred() {
     let decisions = [decision("rule", 1, leaf("keyword:k")), decision("default", 0, None)];
     let policy = compile(&recipe("keyword:k", decisions));
     let verdict = done(policy.decide(&evidence([("keyword:k", yes(1.0))]), &Scope::All));
-    assert_eq!(verdict.winner.map(|w| (w.decision, w.name)), Some((0, "rule".to_owned())));
+    assert_eq!(verdict.winner.map(|w| (w.decision, w.name)), Some((0, "rule".into())));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn d12_a_label_is_judged_by_its_own_probability() {
 #[test]
 fn unsupported_blocks_only_where_it_could_change_the_winner() {
     let guarded = || all_of([leaf("jailbreak:j"), leaf("keyword:k")]);
-    let blocked = Some(("guarded".to_owned(), vec![key("jailbreak:j")]));
+    let blocked = Some(("guarded".into(), vec![key("jailbreak:j")]));
     let cases = [
         ("could win", 9, yes(1.0), blocked.clone()),
         ("false whatever the signal says", 9, no(), None),

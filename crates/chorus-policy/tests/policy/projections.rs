@@ -193,7 +193,7 @@ fn multi_emit_emits_every_band() {
     let verdict = done(compile(&recipe).decide(&hard_request(), &Scope::All));
     let emitted: Vec<_> =
         verdict.matched.iter().filter(|(k, _)| k.to_string().starts_with("projection")).collect();
-    let names: Vec<_> = emitted.iter().map(|(k, _)| k.name.as_str()).collect();
+    let names: Vec<_> = emitted.iter().map(|(k, _)| k.name()).collect();
     assert_eq!(names, ["extreme", "tough"]);
     // 1/(1+e^-(2·0.3)) and 1/(1+e^-(2·0.8))
     assert!((emitted[0].1 - 0.645_656_306_225_795_4).abs() < 1e-9, "{emitted:?}");
@@ -236,7 +236,7 @@ fn an_absent_term_leaves_unknown_the_bands_that_it_could_change() {
     let missing = done(policy.decide(&broken, &Scope::All));
     assert_eq!(
         missing.blocked.map(|b| (b.decision, b.missing)),
-        Some(("tough".to_owned(), vec![key("keyword:k")]))
+        Some(("tough".into(), vec![key("keyword:k")]))
     );
     // Without the example's nearness it is in 1.2..=2.0: tough, whatever the nearness would have been.
     for absent in [failed(), unsupported()] {

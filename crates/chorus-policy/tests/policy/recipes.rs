@@ -72,7 +72,7 @@ pub(crate) fn signal(text: &str) -> Signal {
         }),
         other => SignalKind::Unsupported(other),
     };
-    Signal { name: key.name, description: String::new(), kind, place: Place::default() }
+    Signal { name: key.name().to_owned(), description: String::new(), kind, place: Place::default() }
 }
 
 pub(crate) fn domain(categories: &[&str]) -> SignalKind {
@@ -154,7 +154,7 @@ pub(crate) fn asked(progress: &Progress) -> Vec<String> {
 }
 
 pub(crate) fn winner(verdict: &Verdict) -> Option<&str> {
-    verdict.winner.as_ref().map(|w| w.name.as_str())
+    verdict.winner.as_ref().map(|w| &*w.name)
 }
 
 /// Answers asks out of a world in which every signal has been measured.
@@ -165,9 +165,9 @@ pub(crate) struct World<'a> {
 
 impl World<'_> {
     fn answer(&self, ask: &Ask, evidence: &mut Evidence) {
-        let rule = self.recipe.signals.iter().find(|s| s.family() == ask.family && s.name == ask.rule);
+        let rule = self.recipe.signals.iter().find(|s| s.family() == ask.family && *s.name == *ask.rule);
         // What is asked by a name that no rule has is a metric of a knowledge base.
-        let mut names = rule.map_or_else(|| vec![ask.rule.clone()], Signal::emits);
+        let mut names = rule.map_or_else(|| vec![ask.rule.to_string()], Signal::emits);
         if let Some(SignalKind::Domain(domain)) = rule.map(|rule| &rule.kind) {
             names.extend(domain.mmlu_categories.clone());
         }

@@ -2,11 +2,11 @@
 
 use super::meter::Meter;
 use super::words::{self, Head, Step};
+use crate::app::Plane;
 use crate::door::Door;
 use crate::handover::{Gateway, Handover};
 use crate::headers::Headers;
 use crate::reply;
-use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
@@ -28,7 +28,7 @@ const SELECTED: HeaderName = HeaderName::from_static("x-selected-model");
 /// One exchange.
 pub(super) struct Exchange {
     door: Door,
-    app: Router,
+    app: Plane,
     envoy: Streaming<ProcessingRequest>,
     to_envoy: mpsc::Sender<ProcessingResponse>,
 }
@@ -44,7 +44,7 @@ enum Fate {
 impl Exchange {
     pub(super) fn new(
         door: Door,
-        app: Router,
+        app: Plane,
         envoy: Streaming<ProcessingRequest>,
         to_envoy: mpsc::Sender<ProcessingResponse>,
     ) -> Self {

@@ -111,10 +111,10 @@ async fn subjects(mom: &Mom, request: &ChatRequest) -> Result<Result<BTreeMap<St
     for (key, seen) in evidence.iter() {
         match seen {
             Observation::Matched { confidence, raw } => {
-                probabilities.insert(key.name.clone(), raw.unwrap_or(*confidence));
+                probabilities.insert(key.name().to_owned(), raw.unwrap_or(*confidence));
             }
             Observation::Unmatched { raw } => {
-                probabilities.extend(raw.map(|p| (key.name.clone(), p)));
+                probabilities.extend(raw.map(|p| (key.name().to_owned(), p)));
             }
             Observation::Absent(_) => return Ok(Err(failure(seen).unwrap_or_default())),
         }
@@ -125,7 +125,7 @@ async fn subjects(mom: &Mom, request: &ChatRequest) -> Result<Result<BTreeMap<St
 /// The policy's own domain where one matched, else the likeliest subject.
 fn subject(evaluation: &Evaluation, probabilities: &BTreeMap<String, f64>) -> (String, f64) {
     let own = matched(evaluation).filter(|(key, _)| key.family == Family::Domain);
-    let own = own.map(|(key, confidence)| (key.name.clone(), confidence));
+    let own = own.map(|(key, confidence)| (key.name().to_owned(), confidence));
     let likeliest =
         || probabilities.iter().map(|(name, p)| (name.clone(), *p)).max_by(|a, b| a.1.total_cmp(&b.1));
     own.max_by(|a, b| a.1.total_cmp(&b.1)).or_else(likeliest).unwrap_or_default()
@@ -139,7 +139,7 @@ fn matched(evaluation: &Evaluation) -> impl Iterator<Item = (&SignalKey, f64)> {
 fn decision(evaluation: &Evaluation) -> Option<DecisionShape> {
     let verdict = &evaluation.routed.decided.as_ref()?.verdict;
     let name = evaluation.decision.clone()?;
-    let proof = verdict.proofs.iter().find(|proof| proof.decision == name)?;
+    let proof = verdict.proofs.iter().find(|proof| *proof.decision == *name)?;
     let mut keys = Vec::new();
     leaves(&proof.tree, &mut keys);
     let held = keys.iter().filter(|key| verdict.matched.iter().any(|(matched, _)| matched == *key));

@@ -61,7 +61,7 @@ async fn made(door: &Door, mut run: Run, mut object: ResponseObject) -> RawObjec
     loop {
         let part = tokio::select! {
             biased;
-            () = door.expired() => Some(Part::Fault(reply::stopping(&run))),
+            () = door.expired() => Some(Part::Fault(Box::new(reply::stopping(&run)))),
             part = run.next() => part,
         };
         match part {

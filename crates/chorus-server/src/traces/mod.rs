@@ -11,7 +11,7 @@ mod otlp;
 use chorus_engine::trace_context::is_sampled;
 use chorus_engine::{TraceParent, Tracing};
 use chorus_spec::TraceExport;
-use chorus_store::{Page, Receipt, RunFilter, RunId, RunRecord, RunStore, StoreFault};
+use chorus_store::{Losses, Page, Receipt, RunFilter, RunId, RunRecord, RunStore, StoreFault};
 use chorus_upstream::{ClientOptions, TlsFault, Upstream};
 use context::Parents;
 use futures_util::future::BoxFuture;
@@ -144,6 +144,11 @@ impl RunStore for TracedStore {
     fn submit(&self, record: RunRecord) -> BoxFuture<'_, Result<Receipt, StoreFault>> {
         self.traces.take(&record);
         self.records.submit(record)
+    }
+
+    fn hand_over(&self, record: RunRecord, losses: Arc<dyn Losses>) -> BoxFuture<'_, ()> {
+        self.traces.take(&record);
+        self.records.hand_over(record, losses)
     }
 
     fn get(&self, id: &RunId) -> BoxFuture<'_, Result<Option<RunRecord>, StoreFault>> {

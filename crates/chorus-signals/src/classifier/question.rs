@@ -48,7 +48,7 @@ impl Question {
     /// Whether this is what an ask asks.
     #[must_use]
     pub fn answers(&self, ask: &Ask) -> bool {
-        ask.family == Family::Classifier && ask.rule == self.rule
+        ask.family == Family::Classifier && *ask.rule == *self.rule
     }
 
     /// Puts the answer into the evidence: the label that the model chose, or why there is none. The chosen label holds
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(asked("  "), None);
         let question = asked("what is VAT?").unwrap();
         assert_eq!((question.model.as_str(), question.text.as_str()), ("helper", "what is VAT?"));
-        assert!(question.answers(&Ask { family: Family::Classifier, rule: "area".to_owned() }));
+        assert!(question.answers(&Ask::new(Family::Classifier, "area")));
         let mut evidence = Evidence::default();
         question.observe(&Ok("tax".to_owned()), &mut evidence);
         let of = |evidence: &Evidence, label: &str| {

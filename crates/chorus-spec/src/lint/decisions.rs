@@ -140,7 +140,7 @@ fn guards(recipe: &Recipe, leaf: &Condition) -> bool {
     leaf.keys().iter().any(|key| match key.family {
         Family::Jailbreak | Family::Pii => true,
         Family::Projection => recipe.projections.mappings.iter().any(|mapping| {
-            mapping.outputs.iter().any(|it| it.name == key.name && is_top(it))
+            mapping.outputs.iter().any(|it| it.name == key.name() && is_top(it))
                 && raised_by_guard(recipe, &mapping.source, 0)
         }),
         _ => false,

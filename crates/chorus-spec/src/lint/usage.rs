@@ -60,7 +60,7 @@ impl<'a> Used<'a> {
         let mut keys: Vec<SignalKey> = Vec::new();
         if key.family == Family::Projection {
             let mappings = projections.mappings.iter();
-            for mapping in mappings.filter(|m| m.outputs.iter().any(|o| o.name == key.name)) {
+            for mapping in mappings.filter(|m| m.outputs.iter().any(|o| o.name == key.name())) {
                 self.score(recipe, &mapping.source, &mut keys);
             }
         }
@@ -71,7 +71,7 @@ impl<'a> Used<'a> {
         for signal in &recipe.signals {
             if let SignalKind::Complexity(complexity) = &signal.kind
                 && signal.family() == key.family
-                && signal.emits().contains(&key.name)
+                && signal.emits().iter().any(|name| name == key.name())
             {
                 keys.extend(complexity.composer.iter().flat_map(Condition::keys).cloned());
             }

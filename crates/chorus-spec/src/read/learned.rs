@@ -85,7 +85,7 @@ pub(super) fn complexity(rule: &Cursor<'_>, facts: &Facts<'_>) -> Option<Complex
     let composer = rules::optional(rule, "composer", facts);
     for key in composer.iter().flat_map(Condition::keys).filter(|key| key.family == Family::Projection) {
         let message =
-            format!("a composer is evaluated before projections, so it cannot ask for `{}`", key.name);
+            format!("a composer is evaluated before projections, so it cannot ask for `{}`", key.name());
         rule.error(code::CYCLE, message);
     }
     let easy_certainty =

@@ -43,7 +43,7 @@ fn partitions(at: &Cursor<'_>, facts: &Facts<'_>) -> Vec<Partition> {
         check_members(item, &members, &mut taken);
         let default = item.get("default").and_then(|default| {
             let text = default.text()?;
-            let found = members.iter().find(|key| key.name == text).cloned();
+            let found = members.iter().find(|key| key.name() == text).cloned();
             if found.is_none() {
                 default.error(code::UNKNOWN_REFERENCE, format!("`{text}` is not a member of this partition"));
             }
@@ -272,7 +272,7 @@ fn sorted(at: &Cursor<'_>, scores: Vec<Score>, mappings: &[Mapping]) -> Vec<Scor
         InputSource::Score(name) => position(name),
         InputSource::Signal(key) if key.family == Family::Projection => mappings
             .iter()
-            .find(|m| m.outputs.iter().any(|o| o.name == key.name))
+            .find(|m| m.outputs.iter().any(|o| o.name == key.name()))
             .and_then(|m| position(&m.source)),
         _ => None,
     };

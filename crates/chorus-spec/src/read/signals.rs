@@ -87,7 +87,9 @@ fn check_composers(signals: &Cursor<'_>, all: &[Signal]) {
         .map(|(_, it)| {
             let asked: Vec<_> = it.composer.iter().flat_map(Condition::keys).collect();
             let asks = |signal: &Signal| {
-                asked.iter().any(|key| key.family == Family::Complexity && signal.emits().contains(&key.name))
+                asked.iter().any(|key| {
+                    key.family == Family::Complexity && signal.emits().iter().any(|name| name == key.name())
+                })
             };
             (0..rules.len()).filter(|at| rules.get(*at).is_some_and(|(signal, _)| asks(signal))).collect()
         })

@@ -88,6 +88,17 @@ impl Breaker {
         }
     }
 
+    /// Whether nothing speaks against the backend at `now`: it is closed, and has no failure or pause to remember.
+    #[must_use]
+    pub fn is_spotless(&self, now: Instant) -> bool {
+        let paused = self.paused_until.is_some_and(|until| now < until);
+        !paused
+            && self.failures == 0
+            && self.openings == 0
+            && self.open_until.is_none()
+            && self.probing.is_none()
+    }
+
     /// Whether a call may go through at `now`; nothing changes.
     #[must_use]
     pub fn admits(&self, now: Instant) -> bool {

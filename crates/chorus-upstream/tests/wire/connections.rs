@@ -146,6 +146,35 @@ async fn c16_a_second_dead_connection_ends_it() {
 }
 
 #[tokio::test]
+async fn c16_a_connection_that_waits_too_long_is_closed() {
+    let mut bench = Bench::new(Script::reply("x")).await;
+    let options = ClientOptions { pool_idle_timeout: Duration::from_millis(20), ..ClientOptions::default() };
+    bench.client = Upstream::new(&options).unwrap();
+    for served in 1..=2 {
+        bench.complete().await.unwrap();
+        assert!(bench.backend.wait(|b| b.open_connections() == 0).await);
+        assert_eq!(bench.backend.connections(), served);
+    }
+    assert_eq!(bench.client.reconnects(), 0);
+}
+
+#[tokio::test]
+async fn connections_are_shared_by_place_and_no_more_of_them_wait_than_may() {
+    let mut bench = Bench::new(Script::reply("x")).await;
+    bench.client =
+        Upstream::new(&ClientOptions { max_idle_per_host: 2, ..ClientOptions::default() }).unwrap();
+    let answers = futures_util::future::join_all((0..5).map(|_| bench.complete())).await;
+    assert!(answers.iter().all(Result::is_ok));
+    assert_eq!(bench.backend.connections(), 5);
+    assert!(bench.backend.wait(|b| b.open_connections() == 2).await);
+    bench.target = Target::builder(&bench.backend.base_url()).chat_path("/elsewhere").build().unwrap();
+    bench.complete().await.unwrap();
+    assert_eq!(bench.backend.connections(), 5, "the same place, at another path");
+    drop(bench.client);
+    assert!(bench.backend.wait(|b| b.open_connections() == 0).await);
+}
+
+#[tokio::test]
 async fn e08_redirects_are_not_followed() {
     let other = ScriptedUpstream::start().await.unwrap();
     let bench = Bench::new(Script::json(307, &json!({})).header("location", &other.base_url())).await;

@@ -1,10 +1,12 @@
 //! One block of content → one part of a chat message. It knows no roles.
 
 use super::extras::CACHE_CONTROL;
-use crate::body::{Raw, RawObject, object, quoted, raw_or_null};
+use crate::body::{RawObject, object};
 use crate::content::text;
 use crate::fault::RequestFault;
+use crate::raw::{Raw, quoted, raw_or_null};
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 /// The field's text; `None` when it is absent or no string.
 pub(super) fn word(object: &RawObject, field: &str) -> Option<String> {
@@ -66,7 +68,7 @@ fn marked(mut part: RawObject, block: &RawObject) -> Raw {
 }
 
 fn source(block: &RawObject, at: &str) -> Result<RawObject, RequestFault> {
-    let source = block.get("source").and_then(|raw| RawObject::parse(raw.get().as_bytes()).ok());
+    let source = block.get("source").and_then(|raw| RawObject::parse(raw.as_bytes()).ok());
     source.ok_or_else(|| unusable(at, "it needs an object `source`"))
 }
 
@@ -84,8 +86,8 @@ fn unusable(at: &str, problem: &str) -> RequestFault {
 }
 
 /// Whether the text of a content is all there is to it: one plain text part without a mark.
-pub(super) fn only_text(parts: &[Raw]) -> Option<&RawValue> {
+pub(super) fn only_text(parts: &[Raw]) -> Option<&str> {
     let [part] = parts else { return None };
-    let parsed: std::collections::BTreeMap<&str, &RawValue> = serde_json::from_str(part.get()).ok()?;
-    (parsed.len() == 2).then(|| parsed.get("text").copied()).flatten()
+    let parsed: BTreeMap<&str, &RawValue> = serde_json::from_str(part).ok()?;
+    (parsed.len() == 2).then(|| parsed.get("text").map(|raw| raw.get())).flatten()
 }

@@ -3,10 +3,10 @@
 //! It travels in the chat request: [`FIELDS`] at its top, `thinking_blocks` and `is_error` in messages, `cache_control`
 //! in parts and tools. **Invariant:** a request that never had extras is not looked at.
 
-use crate::body::{Raw, RawObject, elements, raw_or_null, share};
+use crate::body::RawObject;
 use crate::chat::ChatRequest;
 use crate::message::Message;
-use serde_json::value::RawValue;
+use crate::raw::{Raw, elements, raw_or_null};
 
 /// Fields of a request that only an Anthropic backend understands.
 pub const FIELDS: &[&str] = &["thinking", "metadata", "service_tier"];
@@ -37,7 +37,7 @@ impl ChatRequest {
 }
 
 fn bare(message: &Message, at: usize) -> Message {
-    let Ok(mut object) = RawObject::parse(message.raw().get().as_bytes()) else {
+    let Ok(mut object) = RawObject::parse(message.raw().as_bytes()) else {
         return message.clone();
     };
     let had = object.remove(THINKING_BLOCKS).is_some() | object.remove(IS_ERROR).is_some();
@@ -53,15 +53,15 @@ fn bare(message: &Message, at: usize) -> Message {
 }
 
 /// The list without marks; `None` when there are none in it, or it is no list.
-fn bare_list(raw: &RawValue) -> Option<Vec<Raw>> {
-    if !raw.get().contains(CACHE_CONTROL) {
+fn bare_list(raw: &str) -> Option<Vec<Raw>> {
+    if !raw.contains(CACHE_CONTROL) {
         return None;
     }
-    let unmarked = |raw: &RawValue| {
-        let Ok(mut object) = RawObject::parse(raw.get().as_bytes()) else {
-            return share(raw);
+    let unmarked = |raw: &str| {
+        let Ok(mut object) = RawObject::parse(raw.as_bytes()) else {
+            return Raw::checked(raw);
         };
-        if object.remove(CACHE_CONTROL).is_some() { raw_or_null(&object) } else { share(raw) }
+        if object.remove(CACHE_CONTROL).is_some() { raw_or_null(&object) } else { Raw::checked(raw) }
     };
     Some(elements(raw)?.into_iter().map(unmarked).collect())
 }

@@ -1,10 +1,11 @@
 //! A chat completion → a message of the protocol.
 
 use super::extras::THINKING_BLOCKS;
-use crate::body::{Raw, RawObject, count, elements, raw_or_null, share};
+use crate::body::RawObject;
 use crate::content::text;
+use crate::raw::{Raw, count, elements, raw_or_null};
 use crate::reply::ChatReply;
-use serde_json::value::{RawValue, to_raw_value};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 /// A whole answer as a message. `id` is the message's own; `shown` are top-level fields of the answer to hand on, such
@@ -59,8 +60,8 @@ pub fn stop_reason(finish: Option<&str>, called: bool, at_sequence: bool) -> &'s
 }
 
 /// The protocol's usage. Its `input_tokens` do not hold what the prompt cache gave, OpenAI's `prompt_tokens` do.
-pub(super) fn usage_of(usage: Option<&RawValue>) -> Value {
-    let usage = usage.and_then(|raw| serde_json::from_str::<RawObject>(raw.get()).ok()).unwrap_or_default();
+pub(super) fn usage_of(usage: Option<&str>) -> Value {
+    let usage = usage.and_then(|raw| serde_json::from_str::<RawObject>(raw).ok()).unwrap_or_default();
     let number = |object: &RawObject, field: &str| object.get(field).and_then(|raw| count(raw)).unwrap_or(0);
     let details: RawObject = usage.read("prompt_tokens_details").ok().flatten().unwrap_or_default();
     let (read, written) = (number(&details, "cached_tokens"), number(&details, "cache_creation_tokens"));
@@ -83,8 +84,8 @@ pub(crate) fn input_of(arguments: &str) -> Raw {
     if trimmed.is_empty() {
         return raw_or_null(&json!({}));
     }
-    match serde_json::from_str::<&RawValue>(trimmed) {
-        Ok(raw) if trimmed.starts_with('{') => share(raw),
+    match serde_json::from_str::<IgnoredAny>(trimmed) {
+        Ok(_) if trimmed.starts_with('{') => Raw::checked(trimmed),
         _ => raw_or_null(&json!({"unparsed_arguments": arguments})),
     }
 }
@@ -98,7 +99,7 @@ fn stop_sequence(choice: &RawObject) -> Option<String> {
 fn thoughts(choice: &RawObject, reasoning: Option<&str>) -> Vec<Raw> {
     let message: RawObject = choice.read("message").ok().flatten().unwrap_or_default();
     let own = message.get_set(THINKING_BLOCKS).and_then(|raw| elements(raw));
-    let own: Vec<Raw> = own.unwrap_or_default().into_iter().map(share).collect();
+    let own: Vec<Raw> = own.unwrap_or_default().into_iter().map(Raw::checked).collect();
     match reasoning {
         Some(thinking) if own.is_empty() => {
             vec![raw_or_null(&json!({"type": "thinking", "thinking": thinking, "signature": ""}))]
@@ -110,7 +111,7 @@ fn thoughts(choice: &RawObject, reasoning: Option<&str>) -> Vec<Raw> {
 fn first_choice(reply: &ChatReply) -> Option<RawObject> {
     let choices = reply.body().get("choices")?;
     let first = elements(choices)?.into_iter().next()?;
-    to_raw_value(first).ok().and_then(|raw| serde_json::from_str(raw.get()).ok())
+    serde_json::from_str(first).ok()
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ use super::blocks;
 use super::content::word;
 use super::extras::{self, CACHE_CONTROL};
 use super::turns;
-use crate::body::{Raw, RawObject, count, elements, object, quoted, raw_or_null};
+use crate::body::{RawObject, object};
 use crate::chat::{ChatRequest, RequestLimits};
 use crate::fault::RequestFault;
 use crate::loss::Losses;
-use serde_json::value::RawValue;
+use crate::raw::{Raw, count, elements, quoted, raw_or_null};
 
 /// A request of the Messages protocol, translated.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ fn translate(sent: &RawObject, limits: &RequestLimits) -> Result<MessagesRequest
         }
     }
     let mut chat = ChatRequest::of(chat, limits)?;
-    match sent.get_set("stream").map(|raw| raw.get()) {
+    match sent.get_set("stream").map(Raw::get) {
         None | Some("false") => {}
         Some("true") => chat.set_stream(true, true),
         Some(_) => return Err(RequestFault::of("stream", "`stream` must be true or false")),
@@ -129,7 +129,7 @@ fn format(sent: &RawObject, losses: &mut Losses) -> Option<Raw> {
         .as_ref()
         .and_then(|config| config.get_set("format"))
         .or_else(|| sent.get_set("output_format"))?;
-    let format = RawObject::parse(format.get().as_bytes()).ok()?;
+    let format = RawObject::parse(format.as_bytes()).ok()?;
     let schema = format.get_set("schema")?;
     let named =
         object([("name", quoted("answer")), ("strict", raw_or_null(&true)), ("schema", schema.clone())]);
@@ -152,7 +152,7 @@ fn tools(sent: &RawObject, chat: &mut RawObject, losses: &mut Losses) -> Result<
     let Some(choice) = sent.get_set("tool_choice").filter(|_| !none_left) else {
         return Ok(());
     };
-    let choice: RawObject = serde_json::from_str(choice.get())
+    let choice: RawObject = serde_json::from_str(choice)
         .map_err(|_| RequestFault::of("tool_choice", "`tool_choice` must be an object with a `type`"))?;
     let translated = match word(&choice, "type").as_deref() {
         Some("auto") => quoted("auto"),
@@ -178,10 +178,10 @@ fn tools(sent: &RawObject, chat: &mut RawObject, losses: &mut Losses) -> Result<
 }
 
 /// A tool of the client's. Those that Anthropic's own servers run have no counterpart.
-fn tool(raw: &RawValue, at: usize, losses: &mut Losses) -> Result<Option<Raw>, RequestFault> {
+fn tool(raw: &str, at: usize, losses: &mut Losses) -> Result<Option<Raw>, RequestFault> {
     let place = format!("tools[{at}]");
     let fault = |problem: &str| RequestFault::of(&*place, format!("`{place}` {problem}"));
-    let tool = RawObject::parse(raw.get().as_bytes()).map_err(|_| fault("must be an object"))?;
+    let tool = RawObject::parse(raw.as_bytes()).map_err(|_| fault("must be an object"))?;
     let kind = word(&tool, "type");
     if let Some(hosted) = kind.filter(|kind| kind != "custom") {
         losses.add_of("tool", &hosted);

@@ -6,9 +6,10 @@
 
 use super::extras::THINKING_BLOCKS;
 use super::reply::{stop_reason, usage_of};
-use crate::body::{Raw, RawObject, elements, raw_or_null};
+use crate::body::RawObject;
 use crate::chunk::{Chunk, ChunkChoice};
 use crate::content::text;
+use crate::raw::{Raw, elements, raw_or_null};
 use crate::sse;
 use crate::tool::ToolCallDelta;
 use bytes::{Bytes, BytesMut};
@@ -137,7 +138,7 @@ impl MessageStream {
             self.open(Open::Thinking, &json!({"type": "thinking", "thinking": "", "signature": ""}), out);
             self.delta(&json!({"type": "thinking_delta", "thinking": thinking}), out);
         }
-        if chunk.body().get("choices").is_some_and(|raw| raw.get().contains(THINKING_BLOCKS)) {
+        if chunk.body().get("choices").is_some_and(|raw| raw.contains(THINKING_BLOCKS)) {
             self.thinking_blocks(chunk, out);
         }
         if let Some(text) = choice.content.as_deref().filter(|text| !text.is_empty()) {
@@ -159,7 +160,7 @@ impl MessageStream {
         let delta: Option<RawObject> = first_choice(chunk).and_then(|c| c.read("delta").ok().flatten());
         let blocks = delta.as_ref().and_then(|delta| elements(delta.get(THINKING_BLOCKS)?));
         for block in blocks.unwrap_or_default() {
-            let Ok(block) = RawObject::parse(block.get().as_bytes()) else { continue };
+            let Ok(block) = RawObject::parse(block.as_bytes()) else { continue };
             if let Some(signature) = block.get("signature").and_then(|raw| text(raw)) {
                 self.open(Open::Thinking, &json!({"type": "thinking", "thinking": "", "signature": ""}), out);
                 self.delta(&json!({"type": "signature_delta", "signature": signature}), out);
@@ -229,7 +230,7 @@ fn write(out: &mut BytesMut, name: &str, event: &Value) {
 
 fn first_choice(chunk: &Chunk) -> Option<RawObject> {
     let choices = chunk.body().get("choices")?;
-    serde_json::from_str(elements(choices)?.first()?.get()).ok()
+    serde_json::from_str(elements(choices)?.first()?).ok()
 }
 
 #[cfg(test)]

@@ -5,19 +5,19 @@
 use super::blocks::{self, Block};
 use super::content::{document_part, image_part, only_text, text_part, word};
 use super::extras::{IS_ERROR, THINKING_BLOCKS};
-use crate::body::{Raw, RawObject, object, quoted, raw_or_null, share};
+use crate::body::{RawObject, object};
 use crate::fault::RequestFault;
 use crate::loss::Losses;
-use serde_json::value::RawValue;
+use crate::raw::{Raw, quoted, raw_or_null};
 
 /// The messages of one message.
 ///
 /// # Errors
 /// [`RequestFault`] at the block that cannot be translated.
-pub(super) fn read(raw: &RawValue, at: &str, losses: &mut Losses) -> Result<Vec<Raw>, RequestFault> {
+pub(super) fn read(raw: &str, at: &str, losses: &mut Losses) -> Result<Vec<Raw>, RequestFault> {
     let fault = |problem: &str| RequestFault::of(at, format!("`{at}` {problem}"));
     let message =
-        RawObject::parse(raw.get().as_bytes()).map_err(|why| fault(&format!("is not a message: {why}")))?;
+        RawObject::parse(raw.as_bytes()).map_err(|why| fault(&format!("is not a message: {why}")))?;
     let content = message.get("content").ok_or_else(|| fault("needs `content`"))?;
     let blocks = blocks::read(content, &format!("{at}.content"))?;
     match word(&message, "role").as_deref() {
@@ -118,7 +118,7 @@ fn call(block: &RawObject, at: &str) -> Result<Raw, RequestFault> {
         word(block, field).ok_or_else(|| RequestFault::of(&*param, format!("`{param}` must be a string")))
     };
     let (id, name) = (needed("id")?, needed("name")?);
-    let input = block.get_set("input").map_or("{}", |raw| raw.get());
+    let input = block.get_set("input").map_or("{}", |raw| raw);
     let function = object([("name", quoted(&name)), ("arguments", quoted(input))]);
     let call =
         object([("id", quoted(&id)), ("type", quoted("function")), ("function", raw_or_null(&function))]);
@@ -135,7 +135,7 @@ fn content_of(parts: &[Raw]) -> Raw {
         return quoted("");
     }
     match only_text(parts) {
-        Some(text) => share(text),
+        Some(text) => Raw::checked(text),
         None => raw_or_null(parts),
     }
 }

@@ -3,10 +3,11 @@
 use crate::body::RawObject;
 use crate::content::text;
 use crate::fault::RequestFault;
+use crate::raw::Raw;
 
 /// A field that is true or false; `None` where it is absent or `null`.
 pub(super) fn flag(sent: &RawObject, field: &str) -> Result<Option<bool>, RequestFault> {
-    match sent.get_set(field).map(|raw| raw.get()) {
+    match sent.get_set(field).map(Raw::get) {
         None => Ok(None),
         Some("true") => Ok(Some(true)),
         Some("false") => Ok(Some(false)),

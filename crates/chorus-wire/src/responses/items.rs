@@ -2,19 +2,19 @@
 //!
 //! Calls of one turn follow each other as items and stand together in one message of a chat.
 
-use crate::body::{Raw, RawObject, elements, object, quoted, raw_or_null, share};
+use crate::body::{RawObject, object};
 use crate::content::text;
 use crate::fault::RequestFault;
 use crate::loss::Losses;
-use serde_json::value::RawValue;
+use crate::raw::{Raw, elements, quoted, raw_or_null};
 
 /// The items of `input`: a string is one message of the user.
 ///
 /// # Errors
 /// [`RequestFault`] when it is neither a string nor a list.
-pub(super) fn items(input: &RawValue) -> Result<Vec<Raw>, RequestFault> {
+pub(super) fn items(input: &str) -> Result<Vec<Raw>, RequestFault> {
     if text(input).is_some() {
-        let part = object([("type", quoted("input_text")), ("text", share(input))]);
+        let part = object([("type", quoted("input_text")), ("text", Raw::checked(input))]);
         let message = object([
             ("type", quoted("message")),
             ("role", quoted("user")),
@@ -23,7 +23,7 @@ pub(super) fn items(input: &RawValue) -> Result<Vec<Raw>, RequestFault> {
         return Ok(vec![raw_or_null(&message)]);
     }
     let fault = || RequestFault::of("input", "`input` must be a string or a list of items");
-    Ok(elements(input).ok_or_else(fault)?.into_iter().map(share).collect())
+    Ok(elements(input).ok_or_else(fault)?.into_iter().map(Raw::checked).collect())
 }
 
 /// The messages of items. `at` is where the client's own items begin; those before come from the store.
@@ -36,8 +36,7 @@ pub(super) fn messages(items: &[Raw], at: usize, losses: &mut Losses) -> Result<
     for (n, raw) in items.iter().enumerate() {
         let place = format!("input[{}]", n.saturating_sub(at));
         let fault = |problem: &str| RequestFault::of(&*place, format!("`{place}` {problem}"));
-        let item =
-            RawObject::parse(raw.get().as_bytes()).map_err(|why| fault(&format!("is no item: {why}")))?;
+        let item = RawObject::parse(raw.as_bytes()).map_err(|why| fault(&format!("is no item: {why}")))?;
         let word = |field: &str| item.get(field).and_then(|raw| text(raw));
         match word("type").as_deref() {
             None | Some("message") => {
@@ -104,9 +103,9 @@ impl Turn {
 }
 
 /// A string as it is; parts as the parts of a chat, a single text as a string.
-fn content_of(raw: &RawValue, place: &str, losses: &mut Losses) -> Result<Raw, RequestFault> {
+fn content_of(raw: &str, place: &str, losses: &mut Losses) -> Result<Raw, RequestFault> {
     if text(raw).is_some() {
-        return Ok(share(raw));
+        return Ok(Raw::checked(raw));
     }
     let fault =
         || RequestFault::of(place, format!("the content of `{place}` must be a string or a list of parts"));
@@ -123,9 +122,9 @@ fn content_of(raw: &RawValue, place: &str, losses: &mut Losses) -> Result<Raw, R
     }
 }
 
-fn part(raw: &RawValue, at: &str, losses: &mut Losses) -> Result<Option<RawObject>, RequestFault> {
+fn part(raw: &str, at: &str, losses: &mut Losses) -> Result<Option<RawObject>, RequestFault> {
     let fault = |problem: &str| RequestFault::of(at, format!("`{at}` {problem}"));
-    let part = RawObject::parse(raw.get().as_bytes()).map_err(|_| fault("is not an object"))?;
+    let part = RawObject::parse(raw.as_bytes()).map_err(|_| fault("is not an object"))?;
     let needed = |field: &str| {
         part.get_set(field)
             .cloned()

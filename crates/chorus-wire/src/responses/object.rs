@@ -1,8 +1,8 @@
 //! The object of one response, at any time of its life.
 
 use super::request::Settings;
-use crate::body::{Raw, RawObject, count, raw_or_null};
-use serde_json::value::RawValue;
+use crate::body::RawObject;
+use crate::raw::{Raw, count, raw_or_null};
 use serde_json::{Value, json};
 
 /// How far a response is.
@@ -134,8 +134,8 @@ fn defaults() -> [(&'static str, Value); 13] {
     ]
 }
 
-fn usage_of(raw: &RawValue) -> Value {
-    let usage: RawObject = serde_json::from_str(raw.get()).unwrap_or_default();
+fn usage_of(raw: &str) -> Value {
+    let usage: RawObject = serde_json::from_str(raw).unwrap_or_default();
     let number = |object: &RawObject, field: &str| object.get(field).and_then(|raw| count(raw)).unwrap_or(0);
     let details = |field: &str| usage.read::<RawObject>(field).ok().flatten().unwrap_or_default();
     let (input, output) = (number(&usage, "prompt_tokens"), number(&usage, "completion_tokens"));

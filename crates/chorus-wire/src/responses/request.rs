@@ -2,11 +2,12 @@
 
 use super::fields::{flag, string};
 use super::{items, tools};
-use crate::body::{Raw, RawObject, elements, object, quoted, raw_or_null};
+use crate::body::{RawObject, object};
 use crate::chat::{ChatRequest, RequestLimits};
 use crate::content::text;
 use crate::fault::RequestFault;
 use crate::loss::Losses;
+use crate::raw::{Raw, elements, quoted, raw_or_null};
 
 /// A request of the Responses protocol, read but not yet translated: what came before may be needed for that.
 #[derive(Debug, Clone)]
@@ -194,7 +195,7 @@ fn told(sent: &RawObject) -> Result<RawObject, RequestFault> {
         ("reasoning", '{', "must be an object"),
         ("tools", '[', "must be a list of tools"),
     ] {
-        if told.get(field).is_some_and(|raw| !raw.get().starts_with(opening)) {
+        if told.get(field).is_some_and(|raw| !raw.starts_with(opening)) {
             return Err(RequestFault::of(field, format!("`{field}` {problem}")));
         }
     }
@@ -208,7 +209,7 @@ fn form(sent: &RawObject, chat: &mut RawObject, losses: &mut Losses) -> Result<(
         chat.set("verbosity", verbosity.clone());
     }
     if let Some(format) = text_settings.get_set("format") {
-        let format = RawObject::parse(format.get().as_bytes())
+        let format = RawObject::parse(format.as_bytes())
             .map_err(|_| RequestFault::of("text.format", "`text.format` must be an object with a `type`"))?;
         match string(&format, "type")?.as_deref() {
             Some("text") => {}

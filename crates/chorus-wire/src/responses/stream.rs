@@ -6,8 +6,9 @@
 
 use super::object::{Outcome, ResponseObject};
 use super::output::{OutputIds, function_call, message, output_text, reasoning};
-use crate::body::{Raw, RawObject, raw_or_null};
+use crate::body::RawObject;
 use crate::chunk::{Chunk, ChunkChoice};
+use crate::raw::{Raw, raw_or_null};
 use crate::sse;
 use crate::tool::{ToolCall, ToolCallDelta};
 use bytes::{Bytes, BytesMut};

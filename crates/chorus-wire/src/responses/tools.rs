@@ -1,11 +1,11 @@
 //! Tools of the protocol → tools of a chat.
 
 use super::fields::string;
-use crate::body::{Raw, RawObject, elements, object, quoted, raw_or_null};
+use crate::body::{RawObject, object};
 use crate::content::text;
 use crate::fault::RequestFault;
 use crate::loss::Losses;
-use serde_json::value::RawValue;
+use crate::raw::{Raw, elements, quoted, raw_or_null};
 
 /// Writes `tools` and `tool_choice`.
 ///
@@ -33,7 +33,7 @@ pub(super) fn translate(
         chat.set("tool_choice", choice.clone());
         return Ok(());
     }
-    let choice = RawObject::parse(choice.get().as_bytes())
+    let choice = RawObject::parse(choice.as_bytes())
         .map_err(|_| RequestFault::of("tool_choice", "`tool_choice` must be a word or an object"))?;
     match (string(&choice, "type")?.as_deref(), choice.get_set("name")) {
         (Some("function"), Some(name)) => {
@@ -47,9 +47,9 @@ pub(super) fn translate(
 }
 
 /// A function of the client's. What OpenAI's own servers run has no counterpart.
-fn tool(raw: &RawValue, at: usize, losses: &mut Losses) -> Result<Option<Raw>, RequestFault> {
+fn tool(raw: &str, at: usize, losses: &mut Losses) -> Result<Option<Raw>, RequestFault> {
     let place = format!("tools[{at}]");
-    let tool = RawObject::parse(raw.get().as_bytes())
+    let tool = RawObject::parse(raw.as_bytes())
         .map_err(|_| RequestFault::of(&*place, format!("`{place}` must be an object")))?;
     let kind = tool.get("type").and_then(|raw| text(raw)).unwrap_or_default();
     if kind != "function" {

@@ -1,7 +1,7 @@
 //! Server-sent events: the grammar, the bounds, and that cutting the bytes anywhere changes nothing.
 
-use chorus_wire::sse::{DONE, MAX_EVENT_BYTES, encode, encode_comment};
-use chorus_wire::{SseDecoder, SseEvent, SseFault};
+use chorus_wire::sse::{DONE, MAX_EVENT_BYTES, encode, encode_comment, encode_object};
+use chorus_wire::{RawObject, SseDecoder, SseEvent, SseFault};
 use proptest::prelude::*;
 
 fn decode_pieces<'a>(
@@ -189,4 +189,12 @@ fn plain(stream: &[u8]) -> Vec<SseEvent> {
         }
     }
     events
+}
+
+#[test]
+fn an_object_is_written_as_its_text_would_be() {
+    for body in ["{}", r#"{"a":1}"#, "{\"a\":{\n\"b\":\r\n1},\"c\":[]}", r#"{"\u0061\"":"x\n","b":null}"#] {
+        let object = RawObject::parse(body.as_bytes()).unwrap();
+        assert_eq!(encode_object(&object), encode(&object.to_bytes()), "{body}");
+    }
 }

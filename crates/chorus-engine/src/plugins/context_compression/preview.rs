@@ -8,9 +8,8 @@ use super::{Trace, parts, shorten};
 use crate::fault::{Code, Fault};
 use crate::mom::Mom;
 use chorus_spec::{CompressionSettings, Decision, Plugin};
-use chorus_wire::ChatRequest;
+use chorus_wire::{ChatRequest, Raw};
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 /// A prompt as a route would shorten it.
 #[derive(Debug, Serialize)]
@@ -22,7 +21,7 @@ pub struct CompressionPreview {
     #[serde(flatten)]
     trace: Trace,
     /// All messages, as a model would be shown them.
-    messages: Vec<Box<RawValue>>,
+    messages: Vec<Raw>,
 }
 
 /// The preview of a request on a route, by the decision's name; on the first route with the plugin where none is named.
@@ -50,7 +49,7 @@ pub async fn preview(
         decision: decision.name.clone(),
         shortened: !trace.parts.is_empty(),
         trace,
-        messages: request.messages().iter().map(|it| it.raw().as_ref().to_owned()).collect(),
+        messages: request.messages().iter().map(|it| it.raw().clone()).collect(),
     })
 }
 

@@ -7,7 +7,6 @@ use chorus_collab::prompting::Fence;
 use chorus_spec::{ApiFormat, Digest, Endpoint, RagInjection};
 use chorus_wire::{Message, Role};
 use serde_json::json;
-use std::sync::Arc;
 
 /// The tool that the model seems to have called.
 const TOOL: &str = "retrieve_context";
@@ -69,7 +68,7 @@ fn exchange(question: &str, text: &str) -> Option<[Message; 2]> {
     let result = json!({"role": "tool", "tool_call_id": id, "content": text});
     let message = |value: serde_json::Value| {
         let raw = serde_json::value::to_raw_value(&value).ok()?;
-        Message::parse(Arc::from(raw), 0).ok()
+        Message::parse(raw.into(), 0).ok()
     };
     Some([message(asked)?, message(result)?])
 }

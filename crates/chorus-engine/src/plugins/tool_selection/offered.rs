@@ -4,7 +4,6 @@ use chorus_recall::tools::ToolCard;
 use chorus_wire::{ChatRequest, Raw};
 use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 
 /// One tool of a request.
@@ -99,9 +98,9 @@ impl Offered {
     }
 
     /// Writes the tools and others behind them.
-    pub(super) fn write_with(&self, added: Vec<&RawValue>, request: &mut ChatRequest) {
+    pub(super) fn write_with(&self, added: Vec<&Raw>, request: &mut ChatRequest) {
         if !added.is_empty() {
-            let all: Vec<&RawValue> = self.tools.iter().map(|raw| &**raw).chain(added).collect();
+            let all: Vec<&Raw> = self.tools.iter().chain(added).collect();
             request.set("tools", &all);
         }
     }
@@ -112,8 +111,8 @@ impl Offered {
         stays: &dyn Fn(usize) -> bool,
         request: &mut ChatRequest,
     ) -> (usize, Vec<String>) {
-        let kept: Vec<&RawValue> =
-            self.tools.iter().enumerate().filter(|(place, _)| stays(*place)).map(|(_, raw)| &**raw).collect();
+        let kept: Vec<&Raw> =
+            self.tools.iter().enumerate().filter(|(place, _)| stays(*place)).map(|(_, raw)| raw).collect();
         let gone = self.named.iter().filter(|tool| !stays(tool.place));
         let gone: Vec<String> = gone.map(|tool| tool.card.name.clone()).collect();
         if kept.is_empty() {

@@ -109,5 +109,5 @@ fn domain(scene: &Scene, least: f64) -> Option<String> {
         .matched
         .iter()
         .filter(|(key, confidence)| key.family == Family::Domain && *confidence >= least);
-    matched.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(key, _)| key.name.clone())
+    matched.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(key, _)| key.name().to_owned())
 }

@@ -136,7 +136,7 @@ impl Draft {
         if let Some(at) = self.by_key.get(key) {
             return *at;
         }
-        let at = self.signal_node(key.family, &key.name, "");
+        let at = self.signal_node(key.family, key.name(), "");
         self.by_key.insert(key.clone(), at);
         at
     }

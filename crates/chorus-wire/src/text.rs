@@ -1,0 +1,115 @@
+//! Text that is shared: a whole one, or a piece of a larger one.
+//!
+//! It knows no JSON. **Invariant:** a piece keeps the whole alive, and copies nothing of it.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A shared text. Cloning it, or taking a piece of it, copies no text.
+#[derive(Clone)]
+pub struct Text {
+    whole: Arc<str>,
+    start: usize,
+    end: usize,
+}
+
+impl Text {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.whole.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// A piece of this text; a text of its own, if it should be none.
+    pub(crate) fn piece(&self, piece: &str) -> Self {
+        let start = (piece.as_ptr() as usize).wrapping_sub(self.whole.as_ptr() as usize);
+        let end = start.wrapping_add(piece.len());
+        match self.whole.get(start..end) {
+            Some(found) if std::ptr::eq(found, piece) => Self { whole: Arc::clone(&self.whole), start, end },
+            _ => piece.into(),
+        }
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl From<Arc<str>> for Text {
+    fn from(whole: Arc<str>) -> Self {
+        let end = whole.len();
+        Self { whole, start: 0, end }
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Arc::<str>::from(text).into()
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Arc::<str>::from(text).into()
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Arc::<str>::default().into()
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self)
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Text {}
+
+impl PartialEq<str> for Text {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for Text {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_is_of_the_whole_and_nothing_else_is() {
+        let whole = Text::from("one two three");
+        let two = whole.piece(&whole.as_str()[4..7]);
+        assert_eq!((two.as_str(), two.whole.len()), ("two", 13));
+        let again = two.piece(&two.as_str()[1..]);
+        assert_eq!((again.as_str(), again.whole.len()), ("wo", 13));
+        let stranger = String::from("two");
+        assert_eq!((whole.piece(&stranger).as_str(), whole.piece(&stranger).whole.len()), ("two", 3));
+        assert_eq!(Text::default(), "");
+    }
+}
