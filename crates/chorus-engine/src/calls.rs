@@ -30,7 +30,7 @@ use futures_util::{FutureExt, Stream, StreamExt, ready};
 use persist::Turn;
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -189,8 +189,9 @@ impl LiveCalls {
             self.prepare(call, false, &turn)?;
         let (headers, caller) = (&*self.headers_of(&entry), self.caller);
         let ask = BackendCall { request: &request, headers, total: time, tokens, caller };
-        let in_time = tokio::time::timeout(time, self.mom.backends.complete(&turn.picked, ask));
-        let in_time = async { in_time.await.unwrap_or_else(|_| Err(too_late(time).into())) };
+        // Pinned here: what is handed on by value has its room twice.
+        let in_time = pin!(tokio::time::timeout(time, self.mom.backends.complete(&turn.picked, ask)));
+        let in_time = in_time.map(|given| given.unwrap_or_else(|_| Err(too_late(time).into())));
         let reply = match self.ledger.deck() {
             Some(deck) => deck.complete(attempted(&turn, &request), in_time).await,
             None => in_time.await,
@@ -213,7 +214,7 @@ impl LiveCalls {
             self.prepare(call, true, &turn)?;
         let (headers, caller) = (&*self.headers_of(&entry), self.caller);
         let ask = BackendCall { request: &request, headers, total: time, tokens, caller };
-        let begun = self.mom.backends.stream(&turn.picked, ask);
+        let begun = pin!(self.mom.backends.stream(&turn.picked, ask));
         let chunks = match self.ledger.deck() {
             Some(deck) => deck.stream(attempted(&turn, &request), begun).await,
             None => begun.await,

@@ -32,6 +32,7 @@ use chorus_spec::BudgetSettings;
 use chorus_wire::ChatRequest;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -77,8 +78,11 @@ impl Life {
     /// Lives it to its end, and returns what is to be recorded.
     pub async fn live(self, inbound: Inbound) -> chorus_store::RunRecord {
         let mut draft = Draft::new(&self.id, &self.mom.spec, &inbound.request, self.created);
-        let stages = AssertUnwindSafe(self.stages(inbound, &mut draft)).catch_unwind();
-        let ended = match self.parts.while_heard(stages).await {
+        let ended = {
+            let stages = pin!(AssertUnwindSafe(self.stages(inbound, &mut draft)).catch_unwind());
+            self.parts.while_heard(stages).await
+        };
+        let ended = match ended {
             Some(ended) => ended.unwrap_or_else(|_| Err(panicked())),
             None => Err(left()),
         };

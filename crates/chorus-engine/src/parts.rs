@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
@@ -93,9 +93,9 @@ impl<T> Sender<T> {
         .await;
     }
 
-    /// What the future gives; `None` where nobody takes parts any more before it does.
-    pub(crate) async fn while_heard<R>(&self, work: impl Future<Output = R>) -> Option<R> {
-        let mut work = pin!(work);
+    /// What the future gives; `None` where nobody takes parts any more before it does. It is borrowed, because one that is
+    /// handed over by value has its room twice.
+    pub(crate) async fn while_heard<R>(&self, mut work: Pin<&mut impl Future<Output = R>>) -> Option<R> {
         poll_fn(|cx| match work.as_mut().poll(cx) {
             Poll::Ready(given) => Poll::Ready(Some(given)),
             Poll::Pending if self.is_closed() => Poll::Ready(None),
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(parts.taken().now_or_never(), Some(()));
         drop(door);
         assert_eq!(parts.send('x').now_or_never(), Some(Err(Gone)));
-        assert_eq!(parts.while_heard(std::future::pending::<()>()).now_or_never(), Some(None));
+        assert_eq!(parts.while_heard(pin!(std::future::pending::<()>())).now_or_never(), Some(None));
     }
 
     #[test]

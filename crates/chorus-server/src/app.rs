@@ -17,6 +17,7 @@ use http::header::ALLOW;
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
@@ -144,7 +145,8 @@ impl Plane {
             return response;
         }
         let gateway = head.extensions.get::<Gateway>().copied();
-        guard::naming(named, chat::chat(self.0.door.clone(), gateway, head.headers, body)).await
+        let answer = pin!(chat::chat(self.0.door.clone(), gateway, head.headers, body));
+        guard::naming(named, answer).await
     }
 }
 

@@ -16,6 +16,7 @@ use chorus_spec::ManagementAuth;
 use http::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use sha2::{Digest, Sha256};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 /// Headers that clients put a key in: OpenAI's, Anthropic's and Azure's.
@@ -30,7 +31,7 @@ tokio::task_local! {
 /// Lets in whoever has a key or a token, where one is required; a token that is wrong never passes.
 pub(crate) async fn data(State(door): State<Door>, request: Request, next: Next) -> Response {
     match admitted(&door, request.headers()).await {
-        Ok(named) => naming(named, next.run(request)).await,
+        Ok(named) => naming(named, pin!(next.run(request))).await,
         Err(refusal) => refusal,
     }
 }
@@ -47,8 +48,11 @@ pub(crate) async fn admitted(door: &Door, headers: &HeaderMap) -> Result<Option<
     Ok(named)
 }
 
-/// Answers in the name of that caller.
-pub(crate) async fn naming(named: Option<Arc<Caller>>, answer: impl Future<Output = Response>) -> Response {
+/// Answers in the name of that caller. The answer is borrowed, because one that is handed over by value has its room twice.
+pub(crate) async fn naming(
+    named: Option<Arc<Caller>>,
+    answer: Pin<&mut impl Future<Output = Response>>,
+) -> Response {
     match named {
         Some(_) => NAMED.scope(named, answer).await,
         None => answer.await,
