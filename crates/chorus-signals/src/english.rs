@@ -48,8 +48,8 @@ impl English {
 }
 
 /// The letters of a frequent word that no other language of the Latin script writes like this, if it is one.
-fn frequent(word: &str) -> Option<[u8; LONGEST_FREQUENT]> {
-    let mut letters = [0; LONGEST_FREQUENT];
+fn frequent(word: &str) -> Option<[u8; FREQUENT_LETTERS]> {
+    let mut letters = [0; FREQUENT_LETTERS];
     letters.get_mut(..word.len())?.copy_from_slice(word.as_bytes());
     letters.make_ascii_lowercase();
     let is_known = matches!(
@@ -97,4 +97,4 @@ fn frequent(word: &str) -> Option<[u8; LONGEST_FREQUENT]> {
 }
 
 /// Letters of the longest frequent word.
-const LONGEST_FREQUENT: usize = 7;
+const FREQUENT_LETTERS: usize = 7;
