@@ -57,7 +57,7 @@ impl Dispatched {
         self.run.route()
     }
 
-    /// The gateway's call is over; returns when its record is kept.
+    /// The gateway's call is over; returns when its record has been handed over.
     pub async fn passed(mut self, passed: Passed) {
         let _ = self.forward.passed.send(passed);
         while self.run.next().await.is_some() {}
