@@ -114,7 +114,7 @@ impl House<'_> {
         let mut command = process::chorus(self.root, &self.config, self.folder, ports);
         command.env("UP", &self.upstream);
         let mut chorus = Server::start("chorus", &mut command, self.folder)?;
-        chorus.until_open(ports.data)?;
+        chorus.until_ready(ports.management)?;
         Ok((chorus, ports))
     }
 

@@ -100,7 +100,7 @@ fn serve(root: &Path, folder: &Path, upstream: &str) -> anyhow::Result<(Server, 
     let mut command = process::chorus(root, &config, folder, ports);
     command.env("UP", upstream);
     let mut chorus = Server::start("chorus", &mut command, folder)?;
-    chorus.until_open(ports.data)?;
+    chorus.until_ready(ports.management)?;
     Ok((chorus, ports))
 }
 

@@ -8,6 +8,7 @@ pub(crate) use measure::{Load, load_average, open_files, resident_bytes};
 
 use anyhow::{Context, bail, ensure};
 use std::fs::File;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -45,6 +46,18 @@ impl Server {
             }
             sleep(Duration::from_millis(20));
         }
+        Ok(())
+    }
+
+    /// Waits until it serves: what listens there says that it is ready. It listens before its stores are open.
+    pub(crate) fn until_ready(&mut self, management: u16) -> anyhow::Result<()> {
+        self.until_open(management)?;
+        let mut line = TcpStream::connect(("127.0.0.1", management))?;
+        line.set_read_timeout(Some(PATIENCE))?;
+        line.write_all(b"GET /ready HTTP/1.0\r\n\r\n")?;
+        let mut answer = String::new();
+        line.read_to_string(&mut answer)?;
+        ensure!(answer.starts_with("HTTP/1.0 200"), "{} is not ready: {answer}\n{}", self.name, self.said());
         Ok(())
     }
 
