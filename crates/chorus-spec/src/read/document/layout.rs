@@ -75,7 +75,8 @@ impl Surveyor<'_> {
         Some(())
     }
 
-    /// From a block scalar's sign to the end of its last line that is not empty, given a place in its text.
+    /// From a block scalar's sign to the end of its last line that is not empty, given a place in its text. Blanks alone may be
+    /// text too, where they are deeper than the line that opens it.
     fn block(&self, inside: usize) -> Option<Range<usize>> {
         let line = self.text.get(..inside)?.rfind('\n')?;
         let above = self.text.get(..line)?.trim_end();
@@ -88,11 +89,11 @@ impl Surveyor<'_> {
         let mut at = end + 1;
         while let Some(line) = self.text.get(at..).filter(|rest| !rest.is_empty()) {
             let line = line.split('\n').next().unwrap_or_default();
-            let blank = line.trim().is_empty();
-            if !blank && line.find(|c: char| c != ' ').unwrap_or_default() <= base {
+            let is_deeper = line.find(|c: char| c != ' ').unwrap_or(line.len()) > base;
+            if !is_deeper && !line.trim().is_empty() {
                 break;
             }
-            if !blank {
+            if is_deeper {
                 end = at + line.len();
             }
             at += line.len() + 1;

@@ -419,6 +419,13 @@ routing:
     }
 
     #[test]
+    fn a_text_that_ends_in_blanks_keeps_them() {
+        let text = "a:\n  a: |-\n    a\n     \nz: 1 # kept\n";
+        let after = patched(text, &json!({"a": {"b": 0}}));
+        assert_eq!(after, "a:\n  a: |-\n    a\n     \n  b: 0\nz: 1 # kept\n");
+    }
+
+    #[test]
     fn what_edits_cannot_do_is_written_anew() {
         // The anchor's value is changed, and what repeats it is not.
         let text = "# c\na: &x {k: 1}\nb: *x\n";
