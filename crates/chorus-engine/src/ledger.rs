@@ -169,23 +169,14 @@ impl Ledger {
     #[must_use]
     pub(crate) fn models(&self) -> (Vec<String>, usize) {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut models: Vec<String> = Vec::with_capacity(1);
-        for Row { attempt, .. } in rows.iter() {
-            if !models.contains(&attempt.model) {
-                models.push(attempt.model.clone());
-            }
-        }
-        (models, rows.len())
+        (models_of(rows.iter().map(|row| &row.attempt)), rows.len())
     }
 
     /// The sum over all attempts.
     #[must_use]
     pub fn total(&self) -> (Usage, MicroUsd) {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.iter().fold((Usage::default(), MicroUsd(0)), |(mut usage, cost), Row { attempt, .. }| {
-            usage += attempt.usage;
-            (usage, MicroUsd(cost.0 + attempt.cost.0))
-        })
+        total_of(rows.iter().map(|row| &row.attempt))
     }
 }
 
@@ -260,6 +251,25 @@ impl Drop for Entry {
 }
 
 /// A running attempt counts with what is reserved for it, or with what it took where that is more.
+/// The models of these attempts, in the order of the first of each.
+pub(crate) fn models_of<'a>(attempts: impl Iterator<Item = &'a Attempt>) -> Vec<String> {
+    let mut models: Vec<String> = Vec::with_capacity(1);
+    for attempt in attempts {
+        if !models.contains(&attempt.model) {
+            models.push(attempt.model.clone());
+        }
+    }
+    models
+}
+
+/// What these attempts took together.
+pub(crate) fn total_of<'a>(attempts: impl Iterator<Item = &'a Attempt>) -> (Usage, MicroUsd) {
+    attempts.fold((Usage::default(), MicroUsd(0)), |(mut usage, cost), attempt| {
+        usage += attempt.usage;
+        (usage, MicroUsd(cost.0 + attempt.cost.0))
+    })
+}
+
 fn spending(rows: &[Row]) -> Spending {
     let mut sum = Spending { calls: u32::try_from(rows.len()).unwrap_or(u32::MAX), ..Spending::default() };
     for Row { attempt, rates, reserved } in rows {

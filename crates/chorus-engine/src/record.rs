@@ -5,7 +5,7 @@ use crate::artifact::Artifact;
 use crate::budget::Budget;
 use crate::constrain::Removed;
 use crate::fault::Code;
-use crate::ledger::{Attempt, AttemptEnd};
+use crate::ledger::{Attempt, AttemptEnd, models_of, total_of};
 use crate::mom::Mom;
 use crate::plugins::notes::Notes;
 use crate::route::{Choice, Routed};
@@ -170,13 +170,10 @@ impl Draft {
         let record = &mut self.record;
         name_artifact(record, &mom.artifact);
         record.duration_ms = millis(elapsed);
-        for attempt in &attempts {
-            record.usage += attempt.usage;
-            record.cost_micro_usd += attempt.cost.0;
-            if !record.models.contains(&attempt.model) {
-                record.models.push(attempt.model.clone());
-            }
-        }
+        let (usage, cost) = total_of(attempts.iter());
+        record.usage = usage;
+        record.cost_micro_usd = cost.0;
+        record.models = models_of(attempts.iter());
         record.calls = attempts.into_iter().map(call).collect();
         (record.status, record.error_code) = match ending {
             Ending::Answered => (RunStatus::Ok, None),

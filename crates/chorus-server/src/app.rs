@@ -96,9 +96,10 @@ impl Plane {
         let door = &self.0.door;
         let started = Instant::now();
         let (method, uri) = (request.method().clone(), request.uri().clone());
+        let chat = self.0.chat.filter(|chat| *chat == uri.path());
         let given = request.headers().get("x-request-id").cloned();
         let parent = door.traces().and_then(|_| traces::parent(request.headers()));
-        let dispatched = AssertUnwindSafe(self.dispatched(request)).catch_unwind();
+        let dispatched = AssertUnwindSafe(self.dispatched(request, chat.is_some())).catch_unwind();
         let response = dispatched.await.unwrap_or_else(|_| panicked());
         let mut response = messages::shaped(uri.path(), response).await;
         let route = response.extensions_mut().remove::<MatchedPath>();
@@ -117,7 +118,6 @@ impl Plane {
         }
         let has_run = headers.contains_key("x-vsr-replay-id");
         let status = response.status().as_u16();
-        let chat = self.0.chat.filter(|chat| *chat == uri.path());
         let route = chat.or(route.as_ref().map(MatchedPath::as_str)).unwrap_or("other");
         door.engine.serving().meters.responded(self.0.name, route, status);
         if !has_run {
@@ -127,8 +127,8 @@ impl Plane {
         response
     }
 
-    async fn dispatched(&self, request: Request) -> Response {
-        if self.0.chat != Some(request.uri().path()) {
+    async fn dispatched(&self, request: Request, is_chat: bool) -> Response {
+        if !is_chat {
             return match self.0.router.clone().oneshot(request).await {
                 Ok(response) => response,
                 Err(never) => match never {},

@@ -69,22 +69,14 @@ impl RawObject {
     /// [`BodyFault`].
     pub fn parse(bytes: &[u8]) -> Result<Self, BodyFault> {
         let Ok(text) = std::str::from_utf8(bytes) else { return Err(why_not(bytes).into()) };
-        Self::of(text.into())
-    }
-
-    /// Reads one object of a text, which its values then are pieces of.
-    ///
-    /// # Errors
-    /// [`BodyFault`].
-    pub fn of(text: Text) -> Result<Self, BodyFault> {
-        let object = Self::scanned(text)?;
+        let object = Self::scanned(text.into())?;
         match object.repeated_key() {
             Some(key) => Err(BodyFault::DuplicateKey(key.to_owned())),
             None => Ok(object),
         }
     }
 
-    /// Reads one object, the same key twice or not.
+    /// Reads one object of a text, which its values then are pieces of; the same key twice or not.
     fn scanned(text: Text) -> Result<Self, serde_json::Error> {
         let mut fields = Vec::with_capacity(USUAL_FIELDS);
         let scanned = scan::object(&text, |key, value| {

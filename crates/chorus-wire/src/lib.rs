@@ -27,7 +27,7 @@ pub mod reply;
 pub mod responses;
 mod scan;
 pub mod sse;
-pub mod text;
+mod text;
 pub mod tokens;
 pub mod tool;
 
@@ -45,5 +45,4 @@ pub use raw::Raw;
 pub use repair::StreamRepair;
 pub use reply::{ChatReply, Usage};
 pub use sse::{SseDecoder, SseEvent, SseFault};
-pub use text::Text;
 pub use tool::{ToolCall, ToolCallDelta};

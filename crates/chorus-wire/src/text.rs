@@ -2,13 +2,12 @@
 //!
 //! It knows no JSON. **Invariant:** a piece keeps the whole alive, and copies nothing of it.
 
-use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
 /// A shared text. Cloning it, or taking a piece of it, copies no text.
 #[derive(Clone)]
-pub struct Text {
+pub(crate) struct Text {
     whole: Arc<str>,
     start: usize,
     end: usize,
@@ -16,8 +15,7 @@ pub struct Text {
 
 impl Text {
     /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         self.whole.get(self.start..self.end).unwrap_or_default()
     }
 
@@ -65,38 +63,6 @@ impl Default for Text {
     }
 }
 
-impl fmt::Debug for Text {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_str().fmt(f)
-    }
-}
-
-impl fmt::Display for Text {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self)
-    }
-}
-
-impl PartialEq for Text {
-    fn eq(&self, other: &Self) -> bool {
-        self.as_str() == other.as_str()
-    }
-}
-
-impl Eq for Text {}
-
-impl PartialEq<str> for Text {
-    fn eq(&self, other: &str) -> bool {
-        self.as_str() == other
-    }
-}
-
-impl PartialEq<&str> for Text {
-    fn eq(&self, other: &&str) -> bool {
-        self.as_str() == *other
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +76,6 @@ mod tests {
         assert_eq!((again.as_str(), again.whole.len()), ("wo", 13));
         let stranger = String::from("two");
         assert_eq!((whole.piece(&stranger).as_str(), whole.piece(&stranger).whole.len()), ("two", 3));
-        assert_eq!(Text::default(), "");
+        assert_eq!(Text::default().as_str(), "");
     }
 }
