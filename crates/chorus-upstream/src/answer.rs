@@ -13,10 +13,12 @@ use crate::seam::{Reader, Said};
 use crate::{Target, Timeouts, Upstream, UpstreamFault};
 use bytes::Bytes;
 use chorus_wire::{Assembler, ChatReply, Chunk, SseEvent};
-use futures_util::stream::{self, BoxStream, Stream, StreamExt};
+use futures_util::stream::Stream;
 use std::collections::{BTreeSet, VecDeque};
+use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::vec;
 
 impl Upstream {
     /// One whole answer.
@@ -74,19 +76,16 @@ impl Upstream {
 
 /// An answer on its way. It ends without an `Err` only if the backend said that it was whole; an `Err` is the last
 /// item. Dropping it closes the connection.
-pub struct ChunkStream(BoxStream<'static, Result<Chunk, UpstreamFault>>);
+pub struct ChunkStream {
+    /// Read already.
+    held: vec::IntoIter<Chunk>,
+    /// Gone once they have ended.
+    events: Option<Box<Events>>,
+}
 
 impl ChunkStream {
     fn of(held: Vec<Chunk>, events: Option<Box<Events>>) -> Self {
-        let live = stream::unfold(events, |events| async {
-            let mut events = events?;
-            match events.next().await {
-                Ok(Some(chunk)) => Some((Ok(chunk), Some(events))),
-                Ok(None) => None,
-                Err(fault) => Some((Err(fault), None)),
-            }
-        });
-        Self(stream::iter(held.into_iter().map(Ok)).chain(live).boxed())
+        Self { held: held.into_iter(), events }
     }
 }
 
@@ -94,7 +93,15 @@ impl Stream for ChunkStream {
     type Item = Result<Chunk, UpstreamFault>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.as_mut().poll_next(cx)
+        if let Some(chunk) = self.held.next() {
+            return Poll::Ready(Some(Ok(chunk)));
+        }
+        let Some(events) = &mut self.events else { return Poll::Ready(None) };
+        let next = ready!(events.poll_next(cx));
+        if !matches!(next, Ok(Some(_))) {
+            self.events = None;
+        }
+        Poll::Ready(next.transpose())
     }
 }
 
@@ -151,27 +158,32 @@ impl Events {
 
     /// The next chunk; `None` at a proper end.
     async fn next(&mut self) -> Result<Option<Chunk>, UpstreamFault> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// [`next`](Self::next), for whoever polls.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Chunk>, UpstreamFault>> {
         loop {
             if let Some(chunk) = self.ready.pop_front() {
                 self.progress.see(&chunk);
-                return Ok(Some(chunk));
+                return Poll::Ready(Ok(Some(chunk)));
             }
             if let Some(event) = self.waiting.pop_front() {
                 match self.reader.event(&event)? {
                     Said::Chunk(chunk) => {
                         self.progress.see(&chunk);
-                        return Ok(Some(chunk));
+                        return Poll::Ready(Ok(Some(chunk)));
                     }
                     Said::Chunks(chunks) => self.ready.extend(chunks),
-                    Said::Done => return Ok(self.done()),
+                    Said::Done => return Poll::Ready(Ok(self.done())),
                     Said::Nothing => {}
                 }
                 continue;
             }
             let Some(body) = &mut self.body else {
-                return self.ended();
+                return Poll::Ready(self.ended());
             };
-            if let Some(bytes) = body.next().await? {
+            if let Some(bytes) = ready!(body.poll_next(cx))? {
                 self.frames.push(&bytes, &mut self.decoded)?;
             } else {
                 self.decoded.extend(self.frames.finish()?);

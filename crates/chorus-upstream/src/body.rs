@@ -22,7 +22,8 @@ pub(crate) struct Body {
     /// Where the connection is kept afterwards.
     home: Option<Arc<Shelf>>,
     clock: Clock,
-    first: Deadline,
+    /// When what comes next must have come; `None` where nobody has waited for it yet.
+    due: Option<Deadline>,
     read_bytes: usize,
     /// Read to look at, not yet taken.
     ahead: Option<Bytes>,
@@ -37,7 +38,7 @@ impl Body {
         clock: Clock,
         first: Deadline,
     ) -> Self {
-        Self { incoming, lane: Some(lane), home, clock, first, read_bytes: 0, ahead: None }
+        Self { incoming, lane: Some(lane), home, clock, due: Some(first), read_bytes: 0, ahead: None }
     }
 
     pub(crate) fn limits(&self) -> &Timeouts {
@@ -46,19 +47,14 @@ impl Body {
 
     /// The next bytes, never empty; `None` at the announced end.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, UpstreamFault> {
-        if let Some(ahead) = self.ahead.take() {
-            return Ok(Some(ahead));
-        }
-        let mut deadline = (self.read_bytes == 0).then_some(self.first);
-        poll_fn(|cx| self.poll_data(&mut deadline, cx)).await
+        poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// What comes next; a wait that begins without a deadline gets one.
-    fn poll_data(
-        &mut self,
-        deadline: &mut Option<Deadline>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<Bytes>, UpstreamFault>> {
+    /// [`next`](Self::next), for whoever polls.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, UpstreamFault>> {
+        if let Some(ahead) = self.ahead.take() {
+            return Poll::Ready(Ok(Some(ahead)));
+        }
         let Some(lane) = &mut self.lane else { return Poll::Ready(Ok(None)) };
         let read = loop {
             match lane.poll_frame(&mut self.incoming, cx) {
@@ -69,14 +65,15 @@ impl Body {
                 Poll::Ready(Some(Err(error))) => break Err(broken(&error)),
                 Poll::Ready(None) => break Ok(None),
                 Poll::Pending => {
-                    let deadline = deadline.get_or_insert_with(|| self.clock.stage(Stage::Idle));
-                    if !lane.is_late(deadline.end()) {
+                    let due = self.due.get_or_insert_with(|| self.clock.stage(Stage::Idle));
+                    if !lane.is_late(due.end()) {
                         return Poll::Pending;
                     }
-                    break Err(deadline.fault());
+                    break Err(due.fault());
                 }
             }
         };
+        self.due = None;
         match &read {
             Ok(Some(_)) => {}
             Ok(None) => self.leave(),
