@@ -101,9 +101,9 @@ impl Delivery<'_> {
                 body.set("id", &self.completion_id());
                 body.set("created", &self.created.as_secs());
             }
-            Origin::Model => TRACE_FIELDS.iter().for_each(|field| body.remove(field)),
+            Origin::Model => body.remove_all(TRACE_FIELDS),
             Origin::Looper(shown, _) => {
-                TRACE_FIELDS.iter().for_each(|field| body.remove(field));
+                body.remove_all(TRACE_FIELDS);
                 body.set("id", &self.completion_id());
                 body.set("usage", &self.ledger.total().0);
                 for (field, trace) in shown {

@@ -37,6 +37,14 @@ enum Name {
 }
 
 impl Name {
+    /// Whether it is that key; bytes of UTF-8 that are equal are equal text.
+    fn is(&self, key: &str, read: &str) -> bool {
+        match self {
+            Self::Read(place) => read.as_bytes().get(place.clone()) == Some(key.as_bytes()),
+            Self::Given(given) => **given == *key,
+        }
+    }
+
     fn within<'a>(&'a self, read: &'a str) -> &'a str {
         match self {
             Self::Read(place) => read.get(place.clone()).unwrap_or_default(),
@@ -133,6 +141,12 @@ impl RawObject {
         Some(self.fields.remove(at).value)
     }
 
+    /// Takes those fields out.
+    pub fn remove_all(&mut self, keys: &[&str]) {
+        let read = &self.read;
+        self.fields.retain(|field| !keys.iter().any(|key| field.key.is(key, read)));
+    }
+
     /// All fields in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Raw)> {
         self.fields.iter().map(|field| (field.key.within(&self.read), &field.value))
@@ -186,7 +200,7 @@ impl RawObject {
     }
 
     fn place(&self, key: &str) -> Option<usize> {
-        self.iter().position(|(have, _)| have == key)
+        self.fields.iter().position(|field| field.key.is(key, &self.read))
     }
 
     /// Where there are many by sorting, so that a body of a million keys costs no million passes.

@@ -68,9 +68,7 @@ impl StreamRepair {
             self.failed = true;
             return None;
         }
-        for field in self.stripped {
-            chunk.body.remove(field);
-        }
+        chunk.body.remove_all(self.stripped);
         self.stamp.put(&mut chunk.body);
         let had_usage = self.hold_usage(&mut chunk);
         let is_worth_sending = if chunk.choices.is_empty() {

@@ -131,10 +131,10 @@ impl ChatReply {
         self.read_usage_again(key);
     }
 
-    /// Removes a top-level field.
-    pub fn remove(&mut self, key: &str) {
-        self.body.remove(key);
-        self.read_usage_again(key);
+    /// Removes top-level fields.
+    pub fn remove_all(&mut self, keys: &[&str]) {
+        self.body.remove_all(keys);
+        keys.iter().for_each(|key| self.read_usage_again(key));
     }
 
     /// Rewrites `choices[*].message.content` given as parts to a string (case B15) and `choices[*].finish_reason` to

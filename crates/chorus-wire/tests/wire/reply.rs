@@ -66,9 +66,8 @@ fn an_unedited_reply_keeps_its_text() {
     reply.set("model", &"auto");
     reply.set("usage", &Usage { total_tokens: 7, ..Usage::default() });
     assert_eq!(reply.usage.unwrap().total_tokens, 7);
-    reply.remove("usage");
+    reply.remove_all(&["y", "usage", "absent"]);
     assert_eq!(reply.usage, None);
-    reply.remove("y");
     let expect = r#"{"id":"x","choices":[{"message":{"content":"\u0061", "x":1.0}}],"model":"auto"}"#;
     assert_eq!(String::from_utf8(reply.to_bytes()).unwrap(), expect);
 }
@@ -208,6 +207,10 @@ fn objects_are_edited_in_place() {
     assert!(object.write("a", &std::collections::BTreeMap::from([((), 1)])).is_err());
     assert_eq!(object.remove("c").unwrap().get(), "null");
     assert!(object.remove("c").is_none());
+    // However a key is written: `b` came with an escape.
+    let mut other = object.clone();
+    other.remove_all(&["b", "c"]);
+    assert_eq!(other.to_bytes(), br#"{"a":1.0}"#);
     object.write("\"q\"", &true).unwrap();
     assert_eq!(object.iter().map(|(key, _)| key).collect::<Vec<_>>(), ["a", "b", "\"q\""]);
     assert_eq!(object.to_bytes(), br#"{"a":1.0,"b":[1,2],"\"q\"":true}"#);
