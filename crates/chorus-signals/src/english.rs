@@ -21,9 +21,17 @@ pub(crate) struct English {
 impl English {
     /// Counts the words of a text.
     pub(crate) fn of(text: &str) -> Self {
-        let mut it = Self { ascii: text.is_ascii(), ..Self::default() };
-        let mut first = None;
-        for word in text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()) {
+        if text.is_ascii() {
+            let words = text.as_bytes().split(|letter| !letter.is_ascii_alphabetic());
+            Self { ascii: true, ..Self::counted(words) }
+        } else {
+            Self::counted(text.split(|c: char| !c.is_alphabetic()).map(str::as_bytes))
+        }
+    }
+
+    fn counted<'a>(words: impl Iterator<Item = &'a [u8]>) -> Self {
+        let (mut it, mut first) = (Self::default(), None);
+        for word in words.filter(|word| !word.is_empty()) {
             it.words += 1;
             if let Some(known) = frequent(word) {
                 it.known += 1;
@@ -48,9 +56,9 @@ impl English {
 }
 
 /// The letters of a frequent word that no other language of the Latin script writes like this, if it is one.
-fn frequent(word: &str) -> Option<[u8; FREQUENT_LETTERS]> {
+fn frequent(word: &[u8]) -> Option<[u8; FREQUENT_LETTERS]> {
     let mut letters = [0; FREQUENT_LETTERS];
-    letters.get_mut(..word.len())?.copy_from_slice(word.as_bytes());
+    letters.get_mut(..word.len())?.copy_from_slice(word);
     letters.make_ascii_lowercase();
     let is_known = matches!(
         letters.get(..word.len())?,

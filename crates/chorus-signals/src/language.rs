@@ -156,7 +156,7 @@ impl Rule {
 
 /// The text without fenced blocks and inline code.
 fn prose(text: &str) -> Cow<'_, str> {
-    if !text.contains('`') {
+    if memchr::memchr(b'`', text.as_bytes()).is_none() {
         return Cow::Borrowed(text);
     }
     let mut out = String::new();

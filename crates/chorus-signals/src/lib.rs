@@ -103,10 +103,17 @@ pub fn cost(family: Family) -> u8 {
 /// The cost tier of a family that asks a model: after everything that this process answers itself.
 pub const MODEL_COST: u8 = 6;
 
-/// [`cost`] in a recipe: classifiers are asked last where one of them asks a model.
+/// The tier of families that cost less than another look at what is known would: they are asked together.
+const CHEAP: u8 = 1;
+
+/// [`cost`] in a recipe, as a policy asks: what is free and what is cheap together, and classifiers last where one of them
+/// asks a model.
 pub fn cost_in(recipe: &Recipe) -> impl Fn(Family) -> u8 {
     let asks_a_model = recipe.signals.iter().any(asks_a_model);
-    move |family| if asks_a_model && family == Family::Classifier { MODEL_COST } else { cost(family) }
+    move |family| match family {
+        Family::Classifier if asks_a_model => MODEL_COST,
+        _ => cost(family).max(CHEAP),
+    }
 }
 
 /// Whether a rule is answered by a model.
