@@ -183,7 +183,9 @@ impl Engine {
         let shared = Arc::clone(&life.shared);
         let (records, meters) = (self.records.clone(), Arc::clone(&life.mom.meters));
         let taping = self.taping(&life, &inbound);
-        let work = self.alive.track_future(async move {
+        let alive = self.alive.token();
+        // Made where it stays: whatever takes a future by value moves all of its room.
+        let work = Box::pin(async move {
             let ledger = life.ledger.clone();
             let mut record = life.live(inbound).await;
             if chosen.is_tried {
@@ -194,6 +196,7 @@ impl Engine {
                 keep(tapes, tape.with_calls_of(ledger.deck())).await;
             }
             record_in(records, &meters, record).await;
+            drop(alive);
         });
         Run { id, created, parts, shared, work: Work::new(work) }
     }
@@ -385,7 +388,7 @@ fn log(record: &RunRecord) {
         target: "chorus_engine::access",
         run = %record.id,
         status = ?record.status,
-        code = record.error_code.as_deref().unwrap_or_default(),
+        code = record.error_code.as_deref(),
         decision = record.decision.as_deref().unwrap_or_default(),
         models = record.models.join(","),
         calls = record.calls.len(),

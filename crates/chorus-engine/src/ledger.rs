@@ -250,7 +250,6 @@ impl Drop for Entry {
     }
 }
 
-/// A running attempt counts with what is reserved for it, or with what it took where that is more.
 /// The models of these attempts, in the order of the first of each.
 pub(crate) fn models_of<'a>(attempts: impl Iterator<Item = &'a Attempt>) -> Vec<String> {
     let mut models: Vec<String> = Vec::with_capacity(1);
@@ -270,6 +269,7 @@ pub(crate) fn total_of<'a>(attempts: impl Iterator<Item = &'a Attempt>) -> (Usag
     })
 }
 
+/// A running attempt counts with what is reserved for it, or with what it took where that is more.
 fn spending(rows: &[Row]) -> Spending {
     let mut sum = Spending { calls: u32::try_from(rows.len()).unwrap_or(u32::MAX), ..Spending::default() };
     for Row { attempt, rates, reserved } in rows {
@@ -294,8 +294,11 @@ fn written(usage: Usage) -> u64 {
 fn cost_of(usage: Usage, pricing: Pricing) -> MicroUsd {
     let price = |tokens: u64, per_million: u64| u128::from(tokens) * u128::from(per_million);
     let micro = price(usage.prompt_tokens, pricing.prompt_micro_usd_per_1m)
-        + price(written(usage), pricing.completion_micro_usd_per_1m);
-    MicroUsd(u64::try_from((micro + 500_000) / 1_000_000).unwrap_or(u64::MAX))
+        + price(written(usage), pricing.completion_micro_usd_per_1m)
+        + 500_000;
+    // Each chunk comes here, and a division of 128 bits costs as much as all else in it.
+    let whole = u64::try_from(micro).map(|micro| micro / 1_000_000);
+    MicroUsd(whole.unwrap_or_else(|_| u64::try_from(micro / 1_000_000).unwrap_or(u64::MAX)))
 }
 
 #[cfg(test)]

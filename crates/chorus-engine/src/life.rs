@@ -104,8 +104,7 @@ impl Life {
                 Ending::Failed(code)
             }
         };
-        // The door takes all parts first: what is recorded is no longer the client's time.
-        self.parts.taken().await;
+        // The door has taken all parts: what is recorded is no longer the client's time.
         self.recorded(draft, ending, elapsed)
     }
 
@@ -149,8 +148,9 @@ impl Life {
         Ok(Decided { asked, routed, work, head })
     }
 
-    /// The whole of it; an answer that plugins want to see once it has left comes back with them.
-    async fn stages(&self, mut inbound: Inbound, draft: &mut Draft) -> Result<Option<Left>, Fault> {
+    /// The whole of it; an answer that plugins want to see once it has left comes back with them. That is seldom, and has a
+    /// box of its own, because what a future gives is room in it and in whoever waits for it.
+    async fn stages(&self, mut inbound: Inbound, draft: &mut Draft) -> Result<Option<Box<Left>>, Fault> {
         let controls = std::mem::take(&mut inbound.controls);
         let Inbound { progress, budget, forwards, .. } = inbound;
         let Decided { asked, routed, mut work, mut head } = self.decided(inbound, draft).await?;
@@ -178,7 +178,7 @@ impl Life {
         }
         let at = At { scene: &scene, work: &work, own: &budget, watched };
         let reply = self.executed(given?, at, &mut crew, draft).await?;
-        Ok(reply.map(|reply| Left { crew, scene, request: work.request, reply }))
+        Ok(reply.map(|reply| Box::new(Left { crew, scene, request: work.request, reply })))
     }
 
     /// Asks the limits on callers, where there are any.
@@ -270,7 +270,7 @@ fn route_head(mom: &Mom, request: &ChatRequest, routed: &Routed, work: &Work) ->
 }
 
 /// Shows the answer to the plugins that want to see it; what goes wrong there is the log's, not the client's.
-async fn seen_off(answered: Left, draft: &mut Draft) {
+async fn seen_off(answered: Box<Left>, draft: &mut Draft) {
     let degraded = draft.is_degraded();
     if AssertUnwindSafe(Box::pin(answered.kept(degraded, &mut draft.notes))).catch_unwind().await.is_err() {
         tracing::error!("a plugin failed badly on an answer that has left");

@@ -1,9 +1,9 @@
 //! The way of a run's parts to its door: a short queue between two halves of one task.
 //!
 //! Whoever takes parts is whoever polls the work that makes them (a run, or [`unheard`]): each poll of the one
-//! is followed by a look for the other. So nobody has to be woken, neither for a part nor for room. It knows no
-//! runtime. **Invariant:** parts leave in the order in which they came, at most [`ROOM`] wait, and once the taker is gone
-//! the work is polled again, by whoever has it then.
+//! is followed by a look for the other, and each part taken by another poll. So nobody has to be woken, and work that has
+//! sent a part does nothing more until it is on its way. It knows no runtime. **Invariant:** parts leave in the order in
+//! which they came, at most [`ROOM`] and one more wait, and once the taker is gone the work is polled again, by whoever has it then.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
-/// Most parts of one run that may wait for a slow door.
+/// Most parts of one run that may wait for a slow door; one that is sent comes on top, for its sender does nothing more.
 const ROOM: usize = 64;
 
 /// A queue for one run.
@@ -49,28 +49,25 @@ impl<T> Clone for Sender<T> {
 pub(crate) struct Gone;
 
 impl<T> Sender<T> {
-    /// Hands a part on, once there is room. Nobody is woken for it: not to be awaited in a set that polls only what was woken.
+    /// Hands a part on, and waits until it and all before it have been taken. Nobody is woken for it: not to be awaited in a
+    /// set that polls only what was woken.
     ///
     /// # Errors
     /// [`Gone`].
     pub(crate) async fn send(&self, part: T) -> Result<(), Gone> {
-        let mut part = Some(part);
-        poll_fn(|_| {
-            if self.is_closed() {
-                return Poll::Ready(Err(Gone));
-            }
-            self.0.with(|waiting| {
-                if waiting.len() >= ROOM {
-                    return Poll::Pending;
-                }
-                waiting.extend(part.take());
-                Poll::Ready(Ok(()))
-            })
+        if self.is_closed() {
+            return Err(Gone);
+        }
+        self.0.with(|waiting| waiting.push_back(part));
+        poll_fn(|_| match (self.0.with(|waiting| waiting.is_empty()), self.is_closed()) {
+            (true, _) => Poll::Ready(Ok(())),
+            (false, true) => Poll::Ready(Err(Gone)),
+            (false, false) => Poll::Pending,
         })
         .await
     }
 
-    /// Hands a part on where there is room now.
+    /// Hands a part on where there is room, and waits for nobody.
     pub(crate) fn offer(&self, part: T) {
         self.0.with(|waiting| {
             if waiting.len() < ROOM {
@@ -82,15 +79,6 @@ impl<T> Sender<T> {
     /// Whether nobody takes parts any more.
     pub(crate) fn is_closed(&self) -> bool {
         self.0.closed.load(Ordering::Acquire)
-    }
-
-    /// Waits until all have been taken, or nobody takes them any more.
-    pub(crate) async fn taken(&self) {
-        poll_fn(|_| {
-            let is_over = self.is_closed() || self.0.with(|waiting| waiting.is_empty());
-            if is_over { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
     }
 
     /// What the future gives; `None` where nobody takes parts any more before it does. It is borrowed, because one that is
@@ -130,7 +118,7 @@ pub(crate) async fn unheard<T, R>(work: impl Future<Output = R>, mut parts: Rece
             if let Poll::Ready(given) = work.as_mut().poll(cx) {
                 return Poll::Ready(given);
             }
-            // Whoever waited for room, or for the last part to be taken, has what it waited for: it is polled again.
+            // Whoever waited for a part to be taken has what it waited for: it is polled again.
             if std::iter::from_fn(|| parts.take()).count() == 0 {
                 return Poll::Pending;
             }
@@ -147,20 +135,29 @@ mod tests {
     #[test]
     fn a_slow_door_holds_the_work_up_and_a_gone_one_ends_it() {
         let (parts, mut door) = queue();
-        for _ in 0..ROOM {
-            assert_eq!(parts.send('x').now_or_never(), Some(Ok(())));
+        for _ in 0..2 * ROOM {
+            parts.offer('o');
         }
-        let mut more = Box::pin(parts.send('x'));
-        assert!((&mut more).now_or_never().is_none(), "there is no room");
-        parts.offer('x');
-        assert!(door.take().is_some());
-        assert_eq!((&mut more).now_or_never(), Some(Ok(())));
-        assert!(parts.taken().now_or_never().is_none());
-        assert_eq!(std::iter::from_fn(|| door.take()).count(), ROOM);
-        assert_eq!(parts.taken().now_or_never(), Some(()));
+        let mut sending = Box::pin(parts.send('s'));
+        assert!((&mut sending).now_or_never().is_none(), "nobody has taken anything");
+        assert_eq!(std::iter::from_fn(|| door.take()).collect::<String>(), "o".repeat(ROOM) + "s");
+        assert_eq!((&mut sending).now_or_never(), Some(Ok(())));
+        let mut last = Box::pin(parts.send('s'));
+        assert!((&mut last).now_or_never().is_none());
         drop(door);
-        assert_eq!(parts.send('x').now_or_never(), Some(Err(Gone)));
+        assert_eq!((&mut last).now_or_never(), Some(Err(Gone)), "it was left behind");
+        assert_eq!(parts.send('s').now_or_never(), Some(Err(Gone)));
         assert_eq!(parts.while_heard(pin!(std::future::pending::<()>())).now_or_never(), Some(None));
+    }
+
+    #[test]
+    fn what_the_door_has_taken_before_it_went_was_sent() {
+        let (parts, mut door) = queue();
+        let mut sending = Box::pin(parts.send('s'));
+        assert!((&mut sending).now_or_never().is_none());
+        assert_eq!(door.take(), Some('s'));
+        drop(door);
+        assert_eq!((&mut sending).now_or_never(), Some(Ok(())));
     }
 
     #[test]
@@ -170,7 +167,6 @@ mod tests {
             for _ in 0..3 * ROOM {
                 parts.send('x').await.unwrap();
             }
-            parts.taken().await;
             7
         };
         assert_eq!(unheard(work, door).now_or_never(), Some(7));

@@ -86,7 +86,11 @@ impl Draft {
                 }
             }
         }
-        record.signals = decided.evidence.iter().map(|(key, seen)| signal(key.to_string(), seen)).collect();
+        record.signals = decided
+            .evidence
+            .iter()
+            .map(|(key, seen)| signal(key.shown().as_ref().to_owned(), seen))
+            .collect();
         let trace = &decided.verdict.projections;
         let partitions = trace.partitions.iter().map(|p| (p.group_name.clone(), None, p.winner.clone()));
         let scores = trace.scores.iter().map(|s| (s.name.clone(), Some(s.total), None));

@@ -102,8 +102,8 @@ pub(crate) struct Work {
 
 impl Work {
     /// Must be called on a thread of the runtime.
-    pub(crate) fn new(future: impl Future<Output = ()> + Send + 'static) -> Self {
-        Self { future: Some(Box::pin(future)), runtime: Handle::current() }
+    pub(crate) fn new(future: Pin<Box<dyn Future<Output = ()> + Send>>) -> Self {
+        Self { future: Some(future), runtime: Handle::current() }
     }
 
     /// Works for as long as it can without waiting; whether all is done.
