@@ -96,7 +96,7 @@ end
 }
 
 /// A request of exactly [`REQUEST_BYTES`].
-fn body(stream: bool) -> String {
+pub(super) fn body(stream: bool) -> String {
     let of = |text: &str| {
         let messages = json!([{"role": "user", "content": text}]);
         if stream {

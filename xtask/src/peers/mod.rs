@@ -3,6 +3,7 @@
 //!
 //! The load comes from `wrk`; processor time from `/proc`. Both are needed, and nginx.
 
+mod instructions;
 mod load;
 mod sides;
 mod table;
@@ -13,6 +14,7 @@ use anyhow::{bail, ensure};
 use load::{Figures, Wrk};
 use sides::{Peers, Side};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 /// Connections of the load.
@@ -70,6 +72,18 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
     let names: Vec<&str> = sides.iter().map(|side| side.name.as_str()).collect();
     say(&table::of(&names, &rounds));
     Ok(())
+}
+
+/// Counts instructions, and prints the table.
+pub(crate) fn instructions(root: &Path) -> anyhow::Result<()> {
+    instructions::run(root)
+}
+
+/// This program as the scripted backend, at that port.
+fn backend_at(port: u16) -> anyhow::Result<Command> {
+    let mut backend = Command::new(std::env::current_exe()?);
+    backend.args(["bench-upstream", &port.to_string()]);
+    Ok(backend)
 }
 
 /// The scripted backend of these measurements, as a process of its own.

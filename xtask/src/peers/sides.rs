@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Rules of six families of heuristic signals over one backend; also what the benchmark `overhead` serves.
-const CHORUS: &str = include_str!("../../../crates/chorus-server/benches/heuristics.yaml");
+pub(super) const CHORUS: &str = include_str!("../../../crates/chorus-server/benches/heuristics.yaml");
 
 /// One way to the backend.
 pub(super) struct Side {
@@ -36,9 +36,7 @@ pub(super) struct Peers {
 /// Starts all.
 pub(super) fn start(root: &Path, folder: &Path, peers: &Peers) -> anyhow::Result<Vec<Side>> {
     let port = process::free_port()?;
-    let mut backend = Command::new(std::env::current_exe()?);
-    backend.args(["bench-upstream", &port.to_string()]);
-    let direct = side("direct", port, &mut backend, folder)?;
+    let direct = side("direct", port, &mut super::backend_at(port)?, folder)?;
     let mut sides = vec![direct, nginx(folder, port)?, chorus(root, folder, port)?];
     if let Some(program) = &peers.litellm {
         sides.push(lite(program, folder, port)?);
