@@ -184,7 +184,7 @@ impl Engine {
         let (records, meters) = (self.records.clone(), Arc::clone(&life.mom.meters));
         let taping = self.taping(&life, &inbound);
         let alive = self.alive.token();
-        // Made where it stays: whatever takes a future by value moves all of its room.
+        // Boxed at once: whatever takes a future by value moves all of its room.
         let work = Box::pin(async move {
             let ledger = life.ledger.clone();
             let mut record = life.live(inbound).await;

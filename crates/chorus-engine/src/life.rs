@@ -1,7 +1,8 @@
 //! The life of one request, as DESIGN.md §4 lists it: identify, extract, decide, constrain, execute, record.
 //!
-//! It runs where the door waits for its parts, and in a task of its own once the door has left. Each stage takes what it needs and returns a plain value; what is learned on the way
-//! goes into the [`Draft`] of the run record, which is written whatever way the request ends.
+//! It runs where the door waits for its parts, and in a task of its own once the door has left. Each stage takes what it
+//! needs and returns a plain value; what is learned on the way goes into the [`Draft`] of the run record, which is written
+//! whatever way the request ends.
 //!
 //! **Invariant:** dropping the [`Run`](crate::Run) drops every call of the request, and its record says so.
 

@@ -3,7 +3,8 @@
 //! Whoever takes parts is whoever polls the work that makes them (a run, or [`unheard`]): each poll of the one
 //! is followed by a look for the other, and each part taken by another poll. So nobody has to be woken, and work that has
 //! sent a part does nothing more until it is on its way. It knows no runtime. **Invariant:** parts leave in the order in
-//! which they came, at most [`ROOM`] and one more wait, and once the taker is gone the work is polled again, by whoever has it then.
+//! which they came, at most [`ROOM`] and one more wait, and once the taker is gone the work is polled again, by whoever
+//! has it then.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
