@@ -296,7 +296,7 @@ fn cost_of(usage: Usage, pricing: Pricing) -> MicroUsd {
     let micro = price(usage.prompt_tokens, pricing.prompt_micro_usd_per_1m)
         + price(written(usage), pricing.completion_micro_usd_per_1m)
         + 500_000;
-    // Each chunk comes here, and a division of 128 bits costs as much as all else in it.
+    // Each chunk comes here, and a division of 128 bits is a slow one.
     let whole = u64::try_from(micro).map(|micro| micro / 1_000_000);
     MicroUsd(whole.unwrap_or_else(|_| u64::try_from(micro / 1_000_000).unwrap_or(u64::MAX)))
 }

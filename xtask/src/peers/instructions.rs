@@ -51,13 +51,12 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
 /// All instructions of the requests that count.
 fn counted(root: &Path, folder: &Path, backend: u16, streams: bool) -> anyhow::Result<u64> {
     fs::create_dir_all(folder)?;
-    let (ports, config) = (Ports::free()?, folder.join("chorus.yaml"));
-    fs::write(&config, sides::CHORUS)?;
-    let plain = process::chorus(root, &config, folder, ports);
+    let ports = Ports::free()?;
+    let plain = sides::chorus_at(root, folder, backend, ports)?;
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=/dev/null"]);
     command.arg(plain.get_program()).args(plain.get_args());
-    command.env("UP", format!("http://127.0.0.1:{backend}/v1"));
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let mut server = Server::start("chorus", &mut command, folder)?;
     server.until_ready(ports.management)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

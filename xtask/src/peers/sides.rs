@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Rules of six families of heuristic signals over one backend; also what the benchmark `overhead` serves.
-pub(super) const CHORUS: &str = include_str!("../../../crates/chorus-server/benches/heuristics.yaml");
+const CHORUS: &str = include_str!("../../../crates/chorus-server/benches/heuristics.yaml");
 
 /// One way to the backend.
 pub(super) struct Side {
@@ -93,11 +93,16 @@ http {{
 /// With everything that it does by default: records in a file, a line in the log for each answer and each run.
 fn chorus(root: &Path, folder: &Path, backend: u16) -> anyhow::Result<Side> {
     let ports = Ports::free()?;
+    side("chorus", ports.data, &mut chorus_at(root, folder, backend, ports)?, folder)
+}
+
+/// The same, not started yet.
+pub(super) fn chorus_at(root: &Path, folder: &Path, backend: u16, ports: Ports) -> anyhow::Result<Command> {
     let config = folder.join("chorus.yaml");
     fs::write(&config, CHORUS)?;
     let mut command = process::chorus(root, &config, folder, ports);
     command.env("UP", format!("http://127.0.0.1:{backend}/v1"));
-    side("chorus", ports.data, &mut command, folder)
+    Ok(command)
 }
 
 fn lite(program: &Path, folder: &Path, backend: u16) -> anyhow::Result<Side> {
