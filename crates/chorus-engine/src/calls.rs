@@ -339,7 +339,7 @@ impl Stream for Counted {
 
 /// What a prompt takes, estimated: its text, and four tokens a message for what frames it.
 pub(crate) fn prompt_tokens(request: &ChatRequest) -> u64 {
-    request.messages().iter().map(|m| chorus_wire::tokens::of_text(&m.text) + 4).sum()
+    request.messages().iter().map(|m| chorus_wire::tokens::of_message(m) + 4).sum()
 }
 
 /// Lowers what a request may write, under the name that the client used.

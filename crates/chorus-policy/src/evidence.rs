@@ -44,6 +44,12 @@ impl Evidence {
         self.observations.insert(key, observation);
     }
 
+    /// Whether nothing has been asked.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.observations.is_empty()
+    }
+
     /// What a signal said, if it was asked.
     #[must_use]
     pub fn get(&self, key: &SignalKey) -> Option<&Observation> {

@@ -22,13 +22,17 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct Policy {
     program: Arc<Program>,
+    /// What every decision about all of them begins with.
+    opening: Arc<[Ask]>,
 }
 
 impl Policy {
     /// Compiles a checked recipe. `cost` gives the tier of a family: signals of a smaller tier are asked first.
     #[must_use]
     pub fn compile(recipe: &Recipe, cost: &dyn Fn(Family) -> u8) -> Self {
-        Self { program: Arc::new(compile::compile(recipe, cost)) }
+        let program = compile::compile(recipe, cost);
+        let opening = Look::new(&program, &Evidence::default()).next(&Scope::All).1.into();
+        Self { program: Arc::new(program), opening }
     }
 
     /// Says who wins, or asks for the cheapest signals that the winner still depends on.
@@ -37,9 +41,11 @@ impl Policy {
     /// asked for only where it ranks, so the winner's may be a lower bound ([`Won::confidence_complete`]).
     #[must_use]
     pub fn decide(&self, evidence: &Evidence, scope: &Scope) -> Progress {
+        if evidence.is_empty() && matches!(scope, Scope::All) && !self.opening.is_empty() {
+            return Progress::Need(self.opening.to_vec());
+        }
         let look = Look::new(&self.program, evidence);
-        let standings = look.standings(scope);
-        let asks = look.asks(&rank::contenders(&standings));
+        let (standings, asks) = look.next(scope);
         if asks.is_empty() {
             Progress::Done(Box::new(look.verdict(&standings, scope)))
         } else {
@@ -80,6 +86,13 @@ impl<'a> Look<'a> {
             totals.push(score::resolve(step, &totals, &mut facts));
         }
         Self { program, evidence, facts, partitions, totals }
+    }
+
+    /// How decisions stand, and the cheapest signals that the winner still depends on.
+    fn next(&self, scope: &Scope) -> (Vec<Standing>, Vec<Ask>) {
+        let standings = self.standings(scope);
+        let asks = self.asks(&rank::contenders(&standings));
+        (standings, asks)
     }
 
     fn standings(&self, scope: &Scope) -> Vec<Standing> {

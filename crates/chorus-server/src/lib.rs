@@ -34,6 +34,7 @@ pub mod status;
 mod token;
 mod traces;
 mod wishes;
+mod woken;
 
 pub use door::{Door, DoorLimits};
 pub use serve::{Bound, Planes, serve};

@@ -6,6 +6,7 @@
 use crate::door::Door;
 use crate::protocol::Protocol;
 use crate::reply;
+use crate::woken::Woken;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
@@ -54,7 +55,7 @@ pub(crate) fn response<P: Protocol>(mut headers: HeaderMap, flow: Flow<P>) -> Re
         let frame = flow.next().await?;
         Some((Ok::<Bytes, Infallible>(frame), flow))
     });
-    let mut response = Response::new(Body::from_stream(frames));
+    let mut response = Response::new(Body::from_stream(Woken::new(Box::pin(frames))));
     *response.headers_mut() = headers;
     response
 }

@@ -60,7 +60,7 @@ impl Dialect {
     /// A reader for one stream.
     pub(crate) fn reader(self) -> Box<dyn Reader> {
         match self {
-            Self::OpenAi | Self::Azure => Box::new(openai::Events),
+            Self::OpenAi | Self::Azure => Box::<openai::Events>::default(),
             Self::Anthropic => Box::new(anthropic::Events::default()),
             Self::Gemini => Box::new(gemini::Events::default()),
             Self::Bedrock => Box::new(bedrock::Events::default()),

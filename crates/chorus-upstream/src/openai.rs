@@ -7,7 +7,7 @@ use crate::quirks::Quirks;
 use crate::reshape;
 use crate::seam::{Reader, Said, Sent};
 use bytes::Bytes;
-use chorus_wire::{ChatReply, Chunk, ErrorBody, RawObject, SseEvent, sse};
+use chorus_wire::{ChatReply, ChunkReader, ErrorBody, RawObject, SseEvent, sse};
 
 /// The request, as it is but for the deployment's quirks.
 pub(crate) fn sent(body: Bytes, quirks: Quirks, stream: bool) -> Result<Sent, UpstreamFault> {
@@ -30,8 +30,11 @@ pub(crate) fn whole(bytes: &[u8]) -> Result<ChatReply, UpstreamFault> {
     }
 }
 
-/// Reads the events of a stream; each stands for itself.
-pub(crate) struct Events;
+/// Reads the events of a stream.
+#[derive(Default)]
+pub(crate) struct Events {
+    chunks: ChunkReader,
+}
 
 impl Reader for Events {
     fn event(&mut self, event: &SseEvent) -> Result<Said, UpstreamFault> {
@@ -48,7 +51,7 @@ impl Reader for Events {
                 error.map_or_else(|| UpstreamFault::malformed("an error event"), UpstreamFault::in_band)
             );
         }
-        let chunk = Chunk::parse(data).map_err(UpstreamFault::malformed)?;
+        let chunk = self.chunks.read(data).map_err(UpstreamFault::malformed)?;
         match chunk.error {
             Some(error) => Err(UpstreamFault::in_band(error)),
             None => Ok(Said::Chunk(chunk)),

@@ -97,6 +97,31 @@ impl RawObject {
         }
     }
 
+    /// What was read.
+    pub(crate) fn read_from(&self) -> &str {
+        &self.read
+    }
+
+    /// Where a piece of what was read stands in it.
+    pub(crate) fn place_of(&self, piece: &str) -> Option<Range<usize>> {
+        self.read.place_of(piece)
+    }
+
+    /// The object of a text that is what was read but for a piece within one value, which ended at `ended` and now ends at
+    /// `ends`. `None` for an object that was changed, or whose keys hold escapes.
+    pub(crate) fn again(&self, text: &str, ended: usize, ends: usize) -> Option<Self> {
+        let read = Text::from(text);
+        let moved = |at: usize| if at < ended { at } else { at - ended + ends };
+        let moved = |place: Range<usize>| moved(place.start)..moved(place.end);
+        let field = |Field { key, value }: &Field| {
+            let Name::Read(key) = key else { return None };
+            let value = read.piece(read.get(moved(self.read.place_of(value)?))?);
+            Some(Field { key: Name::Read(moved(key.clone())), value: Raw::checked(value) })
+        };
+        let fields = self.fields.iter().map(field).collect::<Option<_>>()?;
+        Some(Self { read, fields })
+    }
+
     /// The text of a field.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Raw> {

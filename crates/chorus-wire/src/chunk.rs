@@ -74,9 +74,9 @@ pub(crate) struct Shape {
 }
 
 /// What is read of a choice.
-const CHOICE: [&str; 4] = ["index", "delta", "logprobs", "finish_reason"];
+pub(crate) const CHOICE: [&str; 4] = ["index", "delta", "logprobs", "finish_reason"];
 /// What is read of its delta.
-const DELTA: [&str; 5] = ["role", "content", "reasoning_content", "reasoning", "tool_calls"];
+pub(crate) const DELTA: [&str; 5] = ["role", "content", "reasoning_content", "reasoning", "tool_calls"];
 
 impl Chunk {
     /// Reads one `data:` payload.

@@ -6,6 +6,7 @@
 //!
 //! **Invariant:** a request that nobody edited is written back byte for byte the JSON values it came with.
 
+pub mod alike;
 pub mod anthropic;
 pub mod assemble;
 pub mod body;
@@ -31,6 +32,7 @@ mod text;
 pub mod tokens;
 pub mod tool;
 
+pub use alike::ChunkReader;
 pub use assemble::Assembler;
 pub use body::{BodyFault, RawObject};
 pub use chat::{ChatRequest, RequestLimits};

@@ -6,6 +6,7 @@ use crate::content::{Content, text, word_of};
 use crate::fault::RequestFault;
 use crate::raw::{Raw, raw_or_null};
 use crate::scan::{Picked, pick};
+use crate::tokens::quarters;
 use crate::tool::ToolCall;
 use serde::Serialize;
 
@@ -65,6 +66,8 @@ pub struct Message {
     pub tool_calls: Vec<ToolCall>,
     /// The call answered (tool).
     pub tool_call_id: Option<String>,
+    /// Quarters of a token in `text`: asked for by whoever counts tokens, counted once.
+    pub(crate) text_quarters: u64,
     raw: Raw,
 }
 
@@ -89,6 +92,7 @@ impl Message {
             audio: 0,
             tool_calls: Vec::new(),
             tool_call_id: None,
+            text_quarters: quarters(text),
             raw,
         }
     }
@@ -133,7 +137,8 @@ impl Message {
         };
         let Content { text, images, audio, .. } = content;
         let (role, text, raw) = (Role::from_name(&role), text.into_owned(), list.piece(element));
-        Ok(Self { role, text, images, audio, tool_calls, tool_call_id, raw })
+        let text_quarters = quarters(&text);
+        Ok(Self { role, text, images, audio, tool_calls, tool_call_id, text_quarters, raw })
     }
 
     /// The JSON text as sent.

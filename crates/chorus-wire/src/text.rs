@@ -2,7 +2,7 @@
 //!
 //! It knows no JSON. **Invariant:** a piece keeps the whole alive, and copies nothing of it.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 /// A shared text. Cloning it, or taking a piece of it, copies no text.
@@ -21,12 +21,22 @@ impl Text {
 
     /// A piece of this text; a text of its own, if it should be none.
     pub(crate) fn piece(&self, piece: &str) -> Self {
-        let start = (piece.as_ptr() as usize).wrapping_sub(self.whole.as_ptr() as usize);
-        let end = start.wrapping_add(piece.len());
-        match self.whole.get(start..end) {
-            Some(found) if std::ptr::eq(found, piece) => Self { whole: Arc::clone(&self.whole), start, end },
-            _ => piece.into(),
+        match self.place_of(piece) {
+            Some(place) => Self {
+                whole: Arc::clone(&self.whole),
+                start: self.start + place.start,
+                end: self.start + place.end,
+            },
+            None => piece.into(),
         }
+    }
+
+    /// Where a piece stands in this text; `None` for any other.
+    pub(crate) fn place_of(&self, piece: &str) -> Option<Range<usize>> {
+        let text = self.as_str();
+        let start = (piece.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+        let place = start..start.wrapping_add(piece.len());
+        text.get(place.clone()).filter(|found| std::ptr::eq(*found, piece)).map(|_| place)
     }
 }
 

@@ -19,11 +19,17 @@ pub fn of_text(text: &str) -> u64 {
     quarters(text).div_ceil(4)
 }
 
+/// [`of_text`] of a message's text.
+#[must_use]
+pub fn of_message(message: &Message) -> u64 {
+    message.text_quarters.div_ceil(4)
+}
+
 /// Tokens of a whole request: text, plus 8,192 an image, 4 a message, 8 a tool call and a tool definition (and its
 /// JSON by [`of_text`]), plus the output it reserves. Source: contract §1.4 (`context`).
 #[must_use]
 pub fn of_request(request: &ChatRequest) -> u64 {
-    let text: u64 = request.messages().iter().map(|message| quarters(&message.text)).sum();
+    let text: u64 = request.messages().iter().map(|message| message.text_quarters).sum();
     text.div_ceil(4).saturating_add(besides_text(request))
 }
 
@@ -51,7 +57,7 @@ fn besides_its_text(message: &Message) -> u64 {
 }
 
 /// Quarters of a token.
-fn quarters(text: &str) -> u64 {
+pub(crate) fn quarters(text: &str) -> u64 {
     let dense = if text.is_ascii() { 0 } else { text.chars().filter(|c| is_dense(*c)).count() };
     (text.len() + dense) as u64
 }

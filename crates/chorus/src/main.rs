@@ -5,6 +5,7 @@
 mod cli;
 mod commands;
 mod huge_pages;
+mod log;
 mod policy_file;
 mod printer;
 mod pull_progress;
@@ -24,7 +25,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
-    let _log = terminal::start_log(cli.log.as_deref().unwrap_or(cli.command.default_log()));
+    let _log = log::start(cli.log.as_deref().unwrap_or(cli.command.default_log()));
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => return terminal::failed(&error.into()),

@@ -1,9 +1,8 @@
-//! What people see: text on standard output, notes and the log on standard error, tables, progress.
+//! What people see: text on standard output, notes on standard error, tables, progress.
 
 use anyhow::Context;
-use std::io::{BufWriter, IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::process::ExitCode;
-use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 
 /// One line (or several) on standard output. A reader that has gone away (`| head`) is no error.
 pub(crate) fn say(text: &str) {
@@ -30,20 +29,6 @@ pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
 /// Whether somebody watches standard error.
 pub(crate) fn is_watched() -> bool {
     std::io::stderr().is_terminal()
-}
-
-/// Lines of the log that wait to be written (`max_log_lines`); a reader that does not read costs lines, and no answer.
-const LOG_LINES: usize = 8192;
-
-/// Starts the log on standard error, written by a thread of its own: lines that come together leave together. The rest of
-/// them leaves when the guard is dropped.
-pub(crate) fn start_log(filter: &str) -> WorkerGuard {
-    let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_default();
-    let lines = NonBlockingBuilder::default().buffered_lines_limit(LOG_LINES).thread_name("log");
-    let (writer, guard) = lines.finish(BufWriter::new(std::io::stderr()));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
-    log.with_ansi(is_watched()).init();
-    guard
 }
 
 /// The question itself, or standard input for `-`.
