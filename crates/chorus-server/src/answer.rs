@@ -37,7 +37,7 @@ pub(crate) fn inbound(
     losses: &Losses,
 ) -> Result<Inbound, Fault> {
     let budget = wishes::budget(headers)?;
-    let progress = request.stream() && wishes::is_true(headers, "x-vsr-progress");
+    let progress = request.stream() && wishes::progress(headers);
     let caller = caller::of(door, headers);
     let serving = door.engine.serving();
     let session = wishes::session(&serving.spec.global.sessions, headers);
@@ -70,7 +70,7 @@ pub(crate) async fn live<P: Protocol>(
     protocol: impl FnOnce(&Run) -> P,
 ) -> Response {
     let keepalive = inbound.request.stream().then_some(door.limits.keepalive);
-    let debug = wishes::is_true(headers, "x-vsr-debug");
+    let debug = wishes::debug(headers);
     let run = door.engine.run(inbound);
     let protocol = protocol(&run);
     Answering { door, run, debug, keepalive, losses, protocol }.respond().await

@@ -5,6 +5,7 @@
 use crate::chat;
 use crate::door::Door;
 use crate::handover::Gateway;
+use crate::headers::{REQUEST, RUN};
 use crate::{embeddings, guard, health, manage, messages, models, recall, reply, responses, traces};
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -14,7 +15,7 @@ use axum::routing::{get, post};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::header::ALLOW;
-use http::{HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -97,7 +98,7 @@ impl Plane {
         let started = Instant::now();
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let chat = self.0.chat.filter(|chat| *chat == uri.path());
-        let given = request.headers().get("x-request-id").cloned();
+        let given = request.headers().get(&REQUEST).cloned();
         let parent = door.traces().and_then(|_| traces::parent(request.headers()));
         let dispatched = AssertUnwindSafe(self.dispatched(request, chat.is_some())).catch_unwind();
         let response = dispatched.await.unwrap_or_else(|_| panicked());
@@ -105,18 +106,17 @@ impl Plane {
         let route = response.extensions_mut().remove::<MatchedPath>();
         let headers = response.headers_mut();
         if let (Some(traces), Some(parent)) = (door.traces(), parent)
-            && let Some(run) = headers.get("x-vsr-replay-id").and_then(|run| run.to_str().ok())
+            && let Some(run) = headers.get(&RUN).and_then(|run| run.to_str().ok())
         {
             traces.join(run, parent);
         }
         if let Some(id) = given {
-            headers.insert("x-request-id", id);
-        } else if !headers.contains_key("x-request-id") {
+            headers.insert(REQUEST.clone(), id);
+        } else if !headers.contains_key(&REQUEST) {
             let id = chorus_store::RunId::new().to_string().replace("run_", "req_");
-            let name = HeaderName::from_static("x-request-id");
-            headers.extend(HeaderValue::try_from(id).ok().map(|id| (name, id)));
+            headers.extend(HeaderValue::try_from(id).ok().map(|id| (REQUEST.clone(), id)));
         }
-        let has_run = headers.contains_key("x-vsr-replay-id");
+        let has_run = headers.contains_key(&RUN);
         let status = response.status().as_u16();
         let route = chat.or(route.as_ref().map(MatchedPath::as_str)).unwrap_or("other");
         door.engine.serving().meters.responded(self.0.name, route, status);

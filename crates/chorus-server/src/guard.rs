@@ -13,14 +13,15 @@ use axum::middleware::Next;
 use axum::response::Response;
 use chorus_engine::{Caller, Env, Voucher};
 use chorus_spec::ManagementAuth;
-use http::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use sha2::{Digest, Sha256};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 /// Headers that clients put a key in: OpenAI's, Anthropic's and Azure's.
-const KEY_HEADERS: [&str; 2] = ["x-api-key", "api-key"];
+static KEY_HEADERS: [HeaderName; 2] =
+    [HeaderName::from_static("x-api-key"), HeaderName::from_static("api-key")];
 
 tokio::task_local! {
     /// Whom this request's key or token names. It goes with the request's task, because every handler of every door would
@@ -96,7 +97,7 @@ async fn of_key(door: &Door, headers: &HeaderMap) -> Result<Option<Caller>, Resp
 }
 
 fn presented(headers: &HeaderMap) -> Option<&str> {
-    let named = KEY_HEADERS.iter().find_map(|name| headers.get(*name)?.to_str().ok());
+    let named = KEY_HEADERS.iter().find_map(|name| headers.get(name)?.to_str().ok());
     bearer(headers).or(named)
 }
 

@@ -14,6 +14,11 @@ const MAX_VALUE_BYTES: usize = 1024;
 /// Room for the headers of a usual answer, with those that its body needs.
 const USUAL: usize = 20;
 
+/// The header that names the run of an answer.
+pub(crate) static RUN: HeaderName = HeaderName::from_static("x-vsr-replay-id");
+/// The header that names a request, in both directions.
+pub(crate) static REQUEST: HeaderName = HeaderName::from_static("x-request-id");
+
 /// Collects headers; a value that cannot be sent is left out.
 #[derive(Debug, Default)]
 pub(crate) struct Headers(HeaderMap);
@@ -24,8 +29,8 @@ impl Headers {
     pub(crate) fn of_run(id: &str) -> Self {
         let mut headers = Self(HeaderMap::with_capacity(USUAL));
         headers.put("x-vsr-schema-version", SCHEMA_VERSION);
-        headers.put("x-vsr-replay-id", id);
-        headers.put("x-request-id", id);
+        headers.insert(RUN.clone(), id);
+        headers.insert(REQUEST.clone(), id);
         headers
     }
 

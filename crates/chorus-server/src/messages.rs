@@ -6,6 +6,7 @@
 //! **Invariant:** every error at these paths has the protocol's shape, whatever layer refused the request.
 
 use crate::door::Door;
+use crate::headers::REQUEST;
 use crate::protocol::Protocol;
 use crate::{answer, body, reply, status};
 use axum::body::Body;
@@ -131,7 +132,7 @@ pub(crate) async fn shaped(path: &str, response: Response) -> Response {
             (format!("{place}{}", error.message), error.code)
         },
     );
-    let id = head.headers.get("x-request-id").and_then(|id| id.to_str().ok());
+    let id = head.headers.get(&REQUEST).and_then(|id| id.to_str().ok());
     let bytes = anthropic::error_bytes(kind_of(status), &message, code.as_deref(), id);
     head.headers.remove(CONTENT_LENGTH);
     Response::from_parts(head, Body::from(bytes))

@@ -5,39 +5,44 @@
 use chorus_engine::budget::parse;
 use chorus_engine::{Code, Controls, Fault, SessionWords};
 use chorus_spec::{BudgetSettings, SessionSettings};
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use std::collections::BTreeSet;
 
 /// The header that bounds what a request may spend.
-const BUDGET: &str = "x-vsr-budget";
+static BUDGET: HeaderName = HeaderName::from_static("x-vsr-budget");
+/// The header by which a client asks to watch a looper.
+static PROGRESS: HeaderName = HeaderName::from_static("x-vsr-progress");
+/// The header by which a client asks for more headers.
+static DEBUG: HeaderName = HeaderName::from_static("x-vsr-debug");
 
 /// What `x-vsr-budget` allows; unbounded without it.
 ///
 /// # Errors
 /// [`Code::InvalidRequest`].
 pub(crate) fn budget(headers: &HeaderMap) -> Result<BudgetSettings, Fault> {
-    let Some(value) = headers.get(BUDGET) else {
+    let Some(value) = headers.get(&BUDGET) else {
         return Ok(BudgetSettings::default());
     };
     let text = value.to_str().unwrap_or_default();
-    parse(text).map_err(|fault| Fault::new(Code::InvalidRequest, format!("{BUDGET}: {fault}")).at(BUDGET))
+    parse(text)
+        .map_err(|fault| Fault::new(Code::InvalidRequest, format!("{BUDGET}: {fault}")).at(BUDGET.as_str()))
 }
 
 /// Header by which one command-line agent names its session. Source: contract §4.1.
-const AGENT_SESSION: &str = "x-claude-code-session-id";
+static AGENT_SESSION: HeaderName = HeaderName::from_static("x-claude-code-session-id");
 
 /// Longest name of a session, in bytes; a longer one names nothing.
 const SESSION_BYTES: usize = 256;
 
 /// Which conversation a request belongs to, as its headers say.
 pub(crate) fn session(settings: &SessionSettings, headers: &HeaderMap) -> SessionWords {
-    let word = |name: &str| {
-        let value = headers.get(name)?.to_str().ok()?.trim();
+    let word = |value: Option<&HeaderValue>| {
+        let value = value?.to_str().ok()?.trim();
         (!value.is_empty() && value.len() <= SESSION_BYTES).then(|| value.to_owned())
     };
     SessionWords {
-        session: word(&settings.session_header).or_else(|| word(AGENT_SESSION)),
-        conversation: word(&settings.conversation_header),
+        session: word(headers.get(&settings.session_header)).or_else(|| word(headers.get(&AGENT_SESSION))),
+        conversation: word(headers.get(&settings.conversation_header)),
     }
 }
 
@@ -50,7 +55,16 @@ pub(crate) fn controls(names: &BTreeSet<String>, headers: &HeaderMap) -> Control
     Controls::of(names.iter().filter_map(value))
 }
 
-/// Whether a header says `true`.
-pub(crate) fn is_true(headers: &HeaderMap, name: &str) -> bool {
-    headers.get(name).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"true"))
+/// Whether the client watches a looper's progress.
+pub(crate) fn progress(headers: &HeaderMap) -> bool {
+    is_true(headers.get(&PROGRESS))
+}
+
+/// Whether the client wants to know why.
+pub(crate) fn debug(headers: &HeaderMap) -> bool {
+    is_true(headers.get(&DEBUG))
+}
+
+fn is_true(value: Option<&HeaderValue>) -> bool {
+    value.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"true"))
 }

@@ -113,12 +113,12 @@ impl RawObject {
         let read = Text::from(text);
         let moved = |at: usize| if at < ended { at } else { at - ended + ends };
         let moved = |place: Range<usize>| moved(place.start)..moved(place.end);
-        let field = |Field { key, value }: &Field| {
+        let mut fields = Vec::with_capacity(self.fields.len());
+        for Field { key, value } in &self.fields {
             let Name::Read(key) = key else { return None };
-            let value = read.piece(read.get(moved(self.read.place_of(value)?))?);
-            Some(Field { key: Name::Read(moved(key.clone())), value: Raw::checked(value) })
-        };
-        let fields = self.fields.iter().map(field).collect::<Option<_>>()?;
+            let value = read.part(moved(self.read.place_of(value)?))?;
+            fields.push(Field { key: Name::Read(moved(key.clone())), value: Raw::checked(value) });
+        }
         Some(Self { read, fields })
     }
 
@@ -169,7 +169,7 @@ impl RawObject {
     /// Takes those fields out.
     pub fn remove_all(&mut self, keys: &[&str]) {
         let read = &self.read;
-        self.fields.retain(|field| !keys.iter().any(|key| field.key.is(key, read)));
+        self.fields.retain(|field| !keys.contains(&field.key.within(read)));
     }
 
     /// All fields in order.

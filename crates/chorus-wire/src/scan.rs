@@ -293,7 +293,7 @@ impl<'a> Scan<'a> {
         let mut escaped = false;
         loop {
             let rest = self.text.as_bytes().get(self.at..)?;
-            let plain = memchr2(b'"', b'\\', rest)?;
+            let plain = plain(rest)?;
             if self.has_control && has_control(rest.get(..plain)?) {
                 return None;
             }
@@ -318,6 +318,16 @@ impl<'a> Scan<'a> {
             _ => None,
         }
     }
+}
+
+/// Bytes of a string up to which they are looked at one by one: keys and words are shorter.
+const WORD: usize = 24;
+
+/// How many bytes stand before the next mark or backslash.
+fn plain(rest: &[u8]) -> Option<usize> {
+    let (word, beyond) = rest.split_at(rest.len().min(WORD));
+    let near = word.iter().position(|byte| matches!(byte, b'"' | b'\\'));
+    near.or_else(|| memchr2(b'"', b'\\', beyond).map(|at| word.len() + at))
 }
 
 /// Without a way out early, so that many bytes are looked at at once.

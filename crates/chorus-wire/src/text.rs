@@ -21,14 +21,13 @@ impl Text {
 
     /// A piece of this text; a text of its own, if it should be none.
     pub(crate) fn piece(&self, piece: &str) -> Self {
-        match self.place_of(piece) {
-            Some(place) => Self {
-                whole: Arc::clone(&self.whole),
-                start: self.start + place.start,
-                end: self.start + place.end,
-            },
-            None => piece.into(),
-        }
+        self.place_of(piece).and_then(|place| self.part(place)).unwrap_or_else(|| piece.into())
+    }
+
+    /// The piece at that place; `None` where there is none, or it would begin or end amid a character.
+    pub(crate) fn part(&self, place: Range<usize>) -> Option<Self> {
+        let (start, end) = (self.start + place.start, self.start + place.end);
+        self.as_str().get(place).map(|_| Self { whole: Arc::clone(&self.whole), start, end })
     }
 
     /// Where a piece stands in this text; `None` for any other.

@@ -3,6 +3,7 @@
 //!
 //! The load comes from `wrk`; processor time from `/proc`. Both are needed, and nginx.
 
+mod bolt;
 mod instructions;
 mod load;
 mod sides;
@@ -77,6 +78,11 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
 /// Counts instructions, and prints the table.
 pub(crate) fn instructions(root: &Path) -> anyhow::Result<()> {
     instructions::run(root)
+}
+
+/// Lays the code out, and says where the result is.
+pub(crate) fn bolt(root: &Path) -> anyhow::Result<()> {
+    bolt::run(root)
 }
 
 /// This program as the scripted backend, at that port.

@@ -126,10 +126,10 @@ pub(crate) fn folder(root: &Path, name: &str) -> anyhow::Result<PathBuf> {
 
 /// A server that is taken as it is, in place of a release build: what holds of it must hold of a debug build too, which CI
 /// has already.
-const GIVEN: &str = "CHORUS";
+pub(crate) const GIVEN: &str = "CHORUS";
 
 /// Where cargo builds.
-fn built(root: &Path) -> PathBuf {
+pub(crate) fn built(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 

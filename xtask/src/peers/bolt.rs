@@ -1,0 +1,135 @@
+//! `cargo xtask bolt`: a release build of Chorus whose code lies in memory as a load runs through it, by LLVM's BOLT.
+//!
+//! A request passes through several times as much code as the processor's first cache holds; what runs together then
+//! stands together. The build stays the same otherwise. What is loaded: the rules of `bench-peers` with whole answers and
+//! streams, and `endurance` with its failures, retries and clients that leave.
+
+use super::{backend_at, load, sides};
+use crate::line::{End, Line};
+use crate::process::{self, Ports, Server};
+use crate::say;
+use anyhow::{Context, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Connections of the load.
+const LINES: usize = 16;
+/// Whole answers, and streams, that each asks for.
+const WHOLE: usize = 500;
+const STREAMS: usize = 5;
+/// How long the load with failures lasts, in minutes.
+const FAILING: &str = "1";
+
+/// Which of LLVM's versions are looked for where plain `llvm-bolt` is not there.
+const VERSIONS: std::ops::Range<u32> = 15..40;
+
+/// Builds it, and says where it is.
+pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
+    let bolt = installed()?;
+    let folder = process::folder(root, "bolt")?;
+    let whole = build(root)?;
+    let (instrumented, laid_out) = (folder.join("instrumented"), folder.join("chorus"));
+    let profile = folder.join("profile");
+    say("1 of 3: a build that counts what it runs");
+    let mut count = Command::new(&bolt);
+    count.arg(&whole).arg("-instrument").arg("-o").arg(&instrumented);
+    count.arg(format!("-instrumentation-file={}", profile.display())).arg("-instrumentation-file-append-pid");
+    done(&mut count, &folder)?;
+    say("2 of 3: two loads that it runs");
+    decisions(root, &folder, &instrumented)?;
+    let failing = Command::new(std::env::current_exe()?)
+        .args(["endurance", "--minutes", FAILING, "--drift", "100"])
+        .env(process::GIVEN, &instrumented)
+        .output()?;
+    ensure!(failing.status.success(), "the load failed: {}", String::from_utf8_lossy(&failing.stdout));
+    say("3 of 3: its code in the order of what ran");
+    let profiles =
+        fs::read_dir(&folder)?.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;
+    let profiles: Vec<PathBuf> =
+        profiles.into_iter().filter(|path| path.extension().is_some_and(|it| it == "fdata")).collect();
+    ensure!(profiles.len() > 1, "the build that counts has written {} counts", profiles.len());
+    let all = folder.join("all.fdata");
+    let merged = Command::new(sibling(&bolt, "merge-fdata")).args(&profiles).output()?;
+    ensure!(merged.status.success(), "merge-fdata: {}", String::from_utf8_lossy(&merged.stderr));
+    fs::write(&all, merged.stdout)?;
+    let mut lay_out = Command::new(&bolt);
+    lay_out.arg(&whole).arg("-o").arg(&laid_out).arg(format!("-data={}", all.display()));
+    lay_out.args(["-reorder-blocks=ext-tsp", "-reorder-functions=cdsort"]);
+    lay_out.args(["-split-functions", "-split-all-cold", "-split-eh"]);
+    done(&mut lay_out, &folder)?;
+    let version = Command::new(&laid_out).arg("--version").output()?;
+    ensure!(version.status.success(), "it does not start");
+    say(&format!(
+        "{} is {}; `CHORUS={} cargo xtask bench-peers` measures it",
+        laid_out.display(),
+        String::from_utf8_lossy(&version.stdout).trim(),
+        laid_out.display()
+    ));
+    Ok(())
+}
+
+/// The program, of whichever version.
+fn installed() -> anyhow::Result<String> {
+    let newest_first = VERSIONS.rev().map(|version| format!("llvm-bolt-{version}"));
+    std::iter::once("llvm-bolt".to_owned())
+        .chain(newest_first)
+        .find(|name| process::is_installed(name))
+        .context("llvm-bolt is not installed (Debian: apt-get install bolt-19, or a later version)")
+}
+
+/// Another program of the same version.
+fn sibling(bolt: &str, program: &str) -> String {
+    bolt.replace("llvm-bolt", program)
+}
+
+/// A release build that keeps what BOLT needs to move code: relocations and symbols.
+fn build(root: &Path) -> anyhow::Result<PathBuf> {
+    let built = Command::new("cargo")
+        .args(["rustc", "--release", "--package", "chorus", "--bin", "chorus", "--"])
+        .args(["-Cstrip=none", "-Clink-arg=-Wl,--emit-relocs"])
+        .current_dir(root)
+        .status()?;
+    ensure!(built.success(), "the release build failed");
+    Ok(process::built(root).join("release/chorus"))
+}
+
+/// Runs a step, which says much: what it said is in the folder, and in the error.
+fn done(step: &mut Command, folder: &Path) -> anyhow::Result<()> {
+    let output = step.output()?;
+    let said = [output.stdout, output.stderr].concat();
+    fs::write(folder.join("bolt.log"), &said)?;
+    ensure!(output.status.success(), "llvm-bolt: {}", String::from_utf8_lossy(&said));
+    Ok(())
+}
+
+/// The rules of the benchmark, asked through several connections at once.
+fn decisions(root: &Path, folder: &Path, chorus: &Path) -> anyhow::Result<()> {
+    let port = process::free_port()?;
+    let mut backend = Server::start("backend", &mut backend_at(port)?, folder)?;
+    backend.until_open(port)?;
+    let ports = Ports::free()?;
+    let plain = sides::chorus_at(root, folder, port, ports)?;
+    let mut command = Command::new(chorus);
+    command.args(plain.get_args());
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut server = Server::start("chorus", &mut command, folder)?;
+    server.until_ready(ports.management)?;
+    tokio::runtime::Runtime::new()?.block_on(async {
+        let mut asking = tokio::task::JoinSet::new();
+        for _ in 0..LINES {
+            asking.spawn(ask(ports.data));
+        }
+        asking.join_all().await.into_iter().collect::<anyhow::Result<()>>()
+    })?;
+    server.stop()
+}
+
+async fn ask(port: u16) -> anyhow::Result<()> {
+    let mut line = Line::to(port);
+    for at in 0..WHOLE + STREAMS {
+        let told = line.ask(load::body(at >= WHOLE), false).await?;
+        ensure!(told.end == End::Whole, "a request failed: {}", String::from_utf8_lossy(&told.body));
+    }
+    Ok(())
+}
