@@ -74,14 +74,14 @@ impl Pattern {
         Some(Self { chunk: chunk.clone(), place: text.start + 1..text.end - 1, of })
     }
 
-    /// A chunk that differs in that text alone; `None` for any other, and for a text that is not written as it reads.
+    /// A chunk that differs in that text alone; `None` for any other, for no text, and for one that is not written as it reads.
     fn read(&self, bytes: &[u8]) -> Option<Chunk> {
         let like = self.chunk.body.read_from();
         let (before, after) = (like.get(..self.place.start)?, like.get(self.place.end..)?);
         let whole = std::str::from_utf8(bytes).ok()?;
         let text = whole.strip_prefix(before)?.strip_suffix(after)?;
-        let is_plain = !text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\');
-        if !is_plain {
+        let is_more_than_itself = |byte| byte < b' ' || byte == b'"' || byte == b'\\';
+        if text.is_empty() || text.bytes().any(is_more_than_itself) {
             return None;
         }
         let mut chunk = Chunk {
@@ -122,7 +122,7 @@ mod tests {
         let mut reader = ChunkReader::default();
         reader.read(content("one").as_bytes()).unwrap();
         for (text, known) in
-            [("two", true), ("", true), ("é 日本", true), ("a\\nb", false), ("a\"", false), ("\t", false)]
+            [("two", true), ("", false), ("é 日本", true), ("a\\nb", false), ("a\"", false), ("\t", false)]
         {
             assert_eq!(is_known(&reader, &content(text)), known, "{text}");
             let [ours, parsed] = both(&mut reader, &content(text));
@@ -132,8 +132,10 @@ mod tests {
             |text: &str| format!(r#"{{"choices":[{{"delta":{{"content":"","reasoning":"{text}"}}}}]}}"#);
         reader.read(reasoning("hm").as_bytes()).unwrap();
         assert!(is_known(&reader, &reasoning("well")) && !is_known(&reader, &content("two")));
-        let [ours, parsed] = both(&mut reader, &reasoning("well"));
-        assert_eq!(ours, parsed);
+        for text in ["well", "", "so"] {
+            let [ours, parsed] = both(&mut reader, &reasoning(text));
+            assert_eq!(ours, parsed, "{text}");
+        }
     }
 
     #[test]
