@@ -22,6 +22,7 @@ pub mod loss;
 pub mod message;
 pub mod models;
 mod parameters;
+mod quarters;
 mod raw;
 pub mod repair;
 pub mod reply;

@@ -4,9 +4,9 @@
 
 use crate::content::{Content, text, word_of};
 use crate::fault::RequestFault;
+use crate::quarters::quarters;
 use crate::raw::{Raw, raw_or_null};
 use crate::scan::{Picked, pick};
-use crate::tokens::quarters;
 use crate::tool::ToolCall;
 use serde::Serialize;
 

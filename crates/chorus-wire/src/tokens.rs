@@ -2,6 +2,7 @@
 
 use crate::chat::ChatRequest;
 use crate::message::Message;
+use crate::quarters::quarters;
 
 /// Tokens that one image counts for.
 const PER_IMAGE: u64 = 8192;
@@ -54,18 +55,6 @@ fn besides_its_text(message: &Message) -> u64 {
         .map(|call| PER_TOOL + (quarters(&call.name) + quarters(&call.arguments)).div_ceil(4))
         .sum();
     PER_MESSAGE + PER_IMAGE * message.images as u64 + calls
-}
-
-/// Quarters of a token.
-pub(crate) fn quarters(text: &str) -> u64 {
-    let dense = if text.is_ascii() { 0 } else { text.chars().filter(|c| is_dense(*c)).count() };
-    (text.len() + dense) as u64
-}
-
-/// Whether a character is of a script in which one is about a token: Han, Kana, Hangul.
-fn is_dense(c: char) -> bool {
-    matches!(u32::from(c),
-        0x3041..=0x30FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xAC00..=0xD7A3 | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
 }
 
 #[cfg(test)]

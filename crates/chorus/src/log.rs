@@ -137,7 +137,7 @@ mod tests {
             is = true,
             text = "é",
             r#type = "t",
-            fault = &gone as &dyn std::error::Error
+            fault = &gone as &dyn Error
         );
         tracing::error!("it\u{7}\u{1b}[31m failed: {gone}");
         tracing::info_span!("within", door = "chat", n = 1_u64)
