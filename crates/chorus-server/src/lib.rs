@@ -11,6 +11,7 @@ mod app;
 mod body;
 mod caller;
 mod chat;
+mod cores;
 mod door;
 mod embeddings;
 mod eval;

@@ -4,6 +4,7 @@
 //! event; then records are flushed (case C10).
 
 use crate::app::Plane;
+use crate::cores::{self, Ends};
 use crate::door::Door;
 use crate::{app, ext_proc};
 use axum::ServiceExt;
@@ -23,6 +24,8 @@ pub struct Planes {
     pub management: TcpListener,
     /// Where Envoy's external processing is answered, where it is.
     pub envoy: Option<TcpListener>,
+    /// Threads that serve the data plane, each with connections of its own; with one it is served where all else is.
+    pub threads: usize,
 }
 
 /// Where the planes are.
@@ -42,7 +45,7 @@ impl Planes {
     /// # Errors
     /// The address that cannot be had, in the error's text.
     pub async fn bind(data: SocketAddr, management: SocketAddr) -> io::Result<Self> {
-        Ok(Self { data: listen(data).await?, management: listen(management).await?, envoy: None })
+        Ok(Self { data: listen(data).await?, management: listen(management).await?, envoy: None, threads: 1 })
     }
 
     /// Binds the place for Envoy too.
@@ -51,6 +54,12 @@ impl Planes {
     /// As [`bind`](Self::bind).
     pub async fn with_envoy(self, address: SocketAddr) -> io::Result<Self> {
         Ok(Self { envoy: Some(listen(address).await?), ..self })
+    }
+
+    /// The data plane on that many threads of its own.
+    #[must_use]
+    pub fn on_threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
     }
 
     /// Where they are.
@@ -73,7 +82,11 @@ async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// # Errors
 /// When a listener fails.
 pub async fn serve(planes: Planes, door: Door, stop: CancellationToken, grace: Duration) -> io::Result<()> {
-    let data = plane(planes.data, app::data(door.clone()), stop.clone());
+    let over = CancellationToken::new();
+    let ends = Ends { stop: stop.clone(), over: over.clone() };
+    // The threads end with this function, however it ends.
+    let _over = over.drop_guard();
+    let data = data(planes.data, app::data(door.clone()), planes.threads, ends);
     let envoy = envoy(planes.envoy, door.clone(), stop.clone());
     let management = plane(planes.management, app::management(door.clone()), stop.clone());
     let ending = async {
@@ -91,6 +104,13 @@ pub async fn serve(planes: Planes, door: Door, stop: CancellationToken, grace: D
     door.set_ready(false);
     door.engine.drain(Duration::from_secs(2)).await;
     served
+}
+
+async fn data(listener: TcpListener, app: Plane, threads: usize, ends: Ends) -> io::Result<()> {
+    match threads {
+        0 | 1 => plane(listener, app, ends.stop).await,
+        _ => cores::serve(listener, app, threads, ends).await,
+    }
 }
 
 async fn envoy(listener: Option<TcpListener>, door: Door, stop: CancellationToken) -> io::Result<()> {

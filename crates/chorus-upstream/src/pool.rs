@@ -1,7 +1,8 @@
 //! Connections that wait for their next request, by the place to which they lead.
 //!
 //! It knows no request. **Invariant:** the connection that was used last is taken first, and none is handed out that has
-//! waited longer than the limit: the backend may be closing it just then (case C16).
+//! waited longer than the limit: the backend may be closing it just then (case C16). Each runtime has connections of its
+//! own: what comes over one is told by the runtime that opened it, and another would have to be woken for it.
 
 use crate::UpstreamFault;
 use crate::connect::{Connector, connector};
@@ -12,6 +13,7 @@ use http::Uri;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
+use tokio::runtime::{Handle, Id};
 use tokio::time::Instant;
 
 /// How connections are kept.
@@ -102,24 +104,33 @@ pub(crate) struct Shelf {
 #[derive(Default)]
 struct Idle {
     /// The one that was used last stands last.
-    lanes: Vec<(Box<Lane>, Instant)>,
+    lanes: Vec<Waiting>,
     /// Whether a task looks after those that wait too long.
     swept: bool,
 }
 
+struct Waiting {
+    lane: Box<Lane>,
+    since: Instant,
+    /// Where it was opened and used.
+    runtime: Option<Id>,
+}
+
 impl Shelf {
-    /// A connection that waits.
+    /// A connection of this runtime that waits.
     pub(crate) fn take(&self) -> Option<Box<Lane>> {
+        let here = runtime();
         let mut idle = lock(&self.idle);
-        let (lane, since) = idle.lanes.pop()?;
-        if since.elapsed() < self.options.pool_idle_timeout {
-            return Some(lane);
+        let at = idle.lanes.iter().rposition(|waiting| waiting.runtime == here)?;
+        let last = idle.lanes.remove(at);
+        if last.since.elapsed() < self.options.pool_idle_timeout {
+            return Some(last.lane);
         }
-        // All others have waited longer still.
-        let expired = std::mem::take(&mut idle.lanes);
+        // All before it have waited longer still.
+        let expired: Vec<_> = idle.lanes.drain(..at).collect();
         drop(idle);
         close(expired);
-        lane.close();
+        last.lane.close();
         None
     }
 
@@ -141,9 +152,9 @@ impl Shelf {
             drop(idle);
             return lane.close();
         }
-        idle.lanes.push((lane, Instant::now()));
+        idle.lanes.push(Waiting { lane, since: Instant::now(), runtime: runtime() });
         if !idle.swept
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+            && let Ok(runtime) = Handle::try_current()
         {
             idle.swept = true;
             runtime.spawn(sweep(Arc::downgrade(self)));
@@ -158,7 +169,7 @@ impl Shelf {
     fn sweep(&self) -> bool {
         let mut idle = lock(&self.idle);
         let limit = self.options.pool_idle_timeout;
-        let expired = idle.lanes.partition_point(|(_, since)| since.elapsed() >= limit);
+        let expired = idle.lanes.partition_point(|waiting| waiting.since.elapsed() >= limit);
         let expired: Vec<_> = idle.lanes.drain(..expired).collect();
         idle.swept = !idle.lanes.is_empty();
         let goes_on = idle.swept;
@@ -178,10 +189,15 @@ async fn sweep(shelf: Weak<Shelf>) {
     }
 }
 
-fn close(expired: Vec<(Box<Lane>, Instant)>) {
-    for (lane, _) in expired {
+fn close(expired: Vec<Waiting>) {
+    for Waiting { lane, .. } in expired {
         lane.close();
     }
+}
+
+/// The runtime that works here, where one does.
+fn runtime() -> Option<Id> {
+    Handle::try_current().ok().map(|handle| handle.id())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

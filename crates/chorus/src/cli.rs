@@ -17,6 +17,7 @@ pub(crate) use bundle::{Artifact, Bound, LockFlags, PlaceFlags, Remote, Sign, St
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::IpAddr;
+use std::num::NonZero;
 use std::path::PathBuf;
 
 /// Chorus makes many models answer as one.
@@ -135,6 +136,9 @@ pub(crate) struct Serve {
     /// Seconds of silence after which a stream gets a comment line.
     #[arg(long, default_value_t = 5, value_name = "SECONDS")]
     pub(crate) keepalive: u64,
+    /// Threads that answer requests, each with connections of its own; as many as there are cores.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZero<usize>>,
     /// Answer nobody at the data plane without an API key (see `chorus keys`).
     #[arg(long)]
     pub(crate) require_keys: bool,

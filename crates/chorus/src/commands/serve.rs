@@ -19,6 +19,7 @@ use chorus_spec::{KeptWhere, Spec};
 use chorus_store::RunStore;
 use chorus_wire::{ChatRequest, Message, Role};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZero;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +33,7 @@ pub(crate) async fn run(flags: Serve, envoy: Option<u16>) -> anyhow::Result<Exit
     let Start { spec, offer } = start(&flags, &origin).await?;
     let (data, management) = addresses(&flags, &spec);
     let (planes, bound) = bind(data, management, envoy).await?;
+    let planes = planes.on_threads(threads(&flags));
     let traces = spec.global.tracing.clone().map(Traces::start).transpose()?;
     let kept = spec.global.kept_where.clone();
     let records = stores::records(&kept, flags.source.runs_file.clone()).await?;
@@ -82,6 +84,11 @@ pub(crate) async fn run(flags: Serve, envoy: Option<u16>) -> anyhow::Result<Exit
         () = signals.next() => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Threads that answer requests.
+fn threads(flags: &Serve) -> usize {
+    flags.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get)
 }
 
 /// The records, whose runs are traced where the configuration says so.

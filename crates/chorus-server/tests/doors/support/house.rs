@@ -21,6 +21,9 @@ use tokio_util::sync::CancellationToken;
 /// The backend's key: nowhere but in its requests.
 pub(crate) const KEY: &str = "sk-house-0123456789";
 
+/// Threads of its data plane, as the binary has one for each core.
+const THREADS: usize = 2;
+
 /// How a house is built.
 pub(crate) struct Setup {
     pub(crate) file: String,
@@ -76,7 +79,7 @@ impl Setup {
         door.set_ready(true);
         let free = ([127, 0, 0, 1], 0).into();
         let planes = Planes::bind(free, free).await.unwrap().with_envoy(free).await.unwrap();
-        let bound = planes.bound().unwrap();
+        let (bound, planes) = (planes.bound().unwrap(), planes.on_threads(THREADS));
         let stop = CancellationToken::new();
         let serving = tokio::spawn(chorus_server::serve(planes, door, stop.clone(), self.grace));
         House { up, bound, records, stop, serving, http: Client::builder(TokioExecutor::new()).build_http() }
