@@ -1,8 +1,9 @@
 //! `cargo xtask bolt`: a release build of Chorus whose code lies in memory as a load runs through it, by LLVM's BOLT.
 //!
 //! A request passes through several times as much code as the processor's first cache holds; what runs together then
-//! stands together. The build stays the same otherwise. What is loaded: the rules of `bench-peers` with whole answers and
-//! streams, and `endurance` with its failures, retries and clients that leave.
+//! stands together. All crates are optimised as one before (a quarter of an hour on two cores, which is why every release
+//! build is not made like this). What is loaded: the rules of `bench-peers` with whole answers and streams, and
+//! `endurance` with its failures, retries and clients that leave.
 
 use super::{backend_at, load, sides};
 use crate::line::{End, Line};
@@ -28,22 +29,23 @@ const VERSIONS: std::ops::Range<u32> = 15..40;
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let bolt = installed()?;
     let folder = process::folder(root, "bolt")?;
+    say("1 of 4: a build of all crates as one");
     let whole = build(root)?;
     let (instrumented, laid_out) = (folder.join("instrumented"), folder.join("chorus"));
     let profile = folder.join("profile");
-    say("1 of 3: a build that counts what it runs");
+    say("2 of 4: a build that counts what it runs");
     let mut count = Command::new(&bolt);
     count.arg(&whole).arg("-instrument").arg("-o").arg(&instrumented);
     count.arg(format!("-instrumentation-file={}", profile.display())).arg("-instrumentation-file-append-pid");
     done(&mut count, &folder)?;
-    say("2 of 3: two loads that it runs");
+    say("3 of 4: two loads that it runs");
     decisions(root, &folder, &instrumented)?;
     let failing = Command::new(std::env::current_exe()?)
         .args(["endurance", "--minutes", FAILING, "--drift", "100"])
         .env(process::GIVEN, &instrumented)
         .output()?;
     ensure!(failing.status.success(), "the load failed: {}", String::from_utf8_lossy(&failing.stdout));
-    say("3 of 3: its code in the order of what ran");
+    say("4 of 4: its code in the order of what ran");
     let profiles =
         fs::read_dir(&folder)?.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;
     let profiles: Vec<PathBuf> =
@@ -83,11 +85,17 @@ fn sibling(bolt: &str, program: &str) -> String {
     bolt.replace("llvm-bolt", program)
 }
 
-/// A release build that keeps what BOLT needs to move code: relocations and symbols.
+/// How a release build differs here: one unit, with the symbols that tell BOLT where code begins.
+const PROFILE: [&str; 3] =
+    ["profile.release.lto='fat'", "profile.release.codegen-units=1", "profile.release.strip='none'"];
+
+/// A build that BOLT can work on.
 fn build(root: &Path) -> anyhow::Result<PathBuf> {
     let built = Command::new("cargo")
-        .args(["rustc", "--release", "--package", "chorus", "--bin", "chorus", "--"])
-        .args(["-Cstrip=none", "-Clink-arg=-Wl,--emit-relocs"])
+        .args(["rustc", "--release", "--package", "chorus", "--bin", "chorus"])
+        .args(PROFILE.iter().flat_map(|change| ["--config", change]))
+        // Relocations, without which no code can be moved.
+        .args(["--", "-Clink-arg=-Wl,--emit-relocs"])
         .current_dir(root)
         .status()?;
     ensure!(built.success(), "the release build failed");

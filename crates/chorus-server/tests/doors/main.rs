@@ -41,6 +41,7 @@ mod stopping;
 mod streams;
 mod sums;
 mod support;
+mod threads;
 mod together;
 mod tokens;
 mod trace;

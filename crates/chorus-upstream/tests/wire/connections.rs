@@ -1,7 +1,7 @@
 //! Connections: time limits, reuse, cancellation, and what is sent on them.
 
 use crate::bench::{Bench, ask, drain, piece, said};
-use chorus_testkit::{Gate, Outcome, Script, ScriptedUpstream, Step};
+use chorus_testkit::{ChatAnswer, Gate, Outcome, Script, ScriptedUpstream, Step};
 use chorus_upstream::{
     Blame, ClientOptions, Retry, Secret, Stage, Target, Timeouts, Upstream, UpstreamFault,
 };
@@ -156,6 +156,20 @@ async fn c16_a_connection_that_waits_too_long_is_closed() {
         assert_eq!(bench.backend.connections(), served);
     }
     assert_eq!(bench.client.reconnects(), 0);
+}
+
+#[test]
+fn each_runtime_has_connections_of_its_own() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let backends = tokio::runtime::Runtime::new().unwrap();
+    let bench = backends.block_on(Bench::new(Script::json(200, &ChatAnswer::text("hi").whole("m"))));
+    let (one, other) = (runtime(), runtime());
+    for (runtime, connections) in [(&one, 1), (&one, 1), (&other, 2), (&one, 2), (&other, 2)] {
+        runtime.block_on(bench.complete()).unwrap();
+        assert_eq!(bench.backend.connections(), connections);
+    }
+    let on: Vec<_> = bench.backend.requests().iter().map(|request| request.connection).collect();
+    assert_eq!((on[0], on[2]), (on[3], on[4]), "{on:?}");
 }
 
 #[tokio::test]
