@@ -44,6 +44,7 @@ type Slot = fn(&mut ChunkChoice) -> &mut Option<String>;
 /// A chunk that holds one piece of text, and where it stands.
 #[derive(Debug)]
 struct Pattern {
+    /// Its body as it was read, its choice without the text.
     chunk: Chunk,
     /// Of the text's bytes, between its quotation marks.
     place: Range<usize>,
@@ -71,7 +72,9 @@ impl Pattern {
             None => (reasoning_content.or(reasoning).filter(is_text)?, |choice| &mut choice.reasoning),
         };
         let text = chunk.body.place_of(text)?;
-        Some(Self { chunk: chunk.clone(), place: text.start + 1..text.end - 1, of })
+        let mut chunk = chunk.clone();
+        chunk.choices.first_mut().map(of)?.take();
+        Some(Self { chunk, place: text.start + 1..text.end - 1, of })
     }
 
     /// A chunk that differs in that text alone; `None` for any other, for no text, and for one that is not written as it reads.

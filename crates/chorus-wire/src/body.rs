@@ -172,6 +172,22 @@ impl RawObject {
         self.fields.retain(|field| !keys.contains(&field.key.within(read)));
     }
 
+    /// [`set`](Self::set) of several fields in one pass.
+    pub(crate) fn set_all<const N: usize>(&mut self, values: [(&str, &Raw); N]) {
+        let mut left = values.map(Some);
+        for field in &mut self.fields {
+            let key = field.key.within(&self.read);
+            if let Some(slot) = left.iter_mut().find(|it| it.is_some_and(|(name, _)| name == key))
+                && let Some((_, value)) = slot.take()
+            {
+                field.value = value.clone();
+            }
+        }
+        for (key, value) in left.into_iter().flatten() {
+            self.fields.push(Field { key: Name::Given(key.into()), value: value.clone() });
+        }
+    }
+
     /// All fields in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Raw)> {
         self.fields.iter().map(|field| (field.key.within(&self.read), &field.value))

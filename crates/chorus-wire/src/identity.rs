@@ -43,10 +43,11 @@ impl Stamp {
     }
 
     pub(crate) fn put(&self, body: &mut RawObject) {
-        for (key, value) in
-            [("id", &self.id), ("object", &self.object), ("created", &self.created), ("model", &self.model)]
-        {
-            body.set(key, value.clone());
-        }
+        body.set_all([
+            ("id", &self.id),
+            ("object", &self.object),
+            ("created", &self.created),
+            ("model", &self.model),
+        ]);
     }
 }
