@@ -35,7 +35,7 @@ cargo xtask cases [--data DIR]   the collected user cases, and the tests that ca
 cargo xtask fusion-page          docs/fusion.md, from one real run
 cargo xtask looper-runs [--kept] [NAME …] docs/loopers/runs, from ten real questions a looper; what was asked before is not asked again
 cargo xtask bench [NAME …]       the benchmarks behind the figures of docs/benchmarks.md
-cargo xtask bench-peers [--rounds N] [--litellm PROGRAM] [--portkey PROGRAM] Chorus against nginx and a direct connection, with wrk
+cargo xtask bench-peers [--rounds N] [--bolt PROGRAM] [--litellm PROGRAM] [--portkey PROGRAM] Chorus against nginx and a direct connection, with wrk
 cargo xtask bench-instructions     how many instructions a request and a streamed chunk take, counted by valgrind
 cargo xtask bolt                 a release build whose code is laid out by what runs, with llvm-bolt
 cargo xtask endurance [--minutes N] [--drift PERCENT]  Chorus under load with a backend that fails; memory, sockets, records, usage

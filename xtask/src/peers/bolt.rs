@@ -63,7 +63,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let version = Command::new(&laid_out).arg("--version").output()?;
     ensure!(version.status.success(), "it does not start");
     say(&format!(
-        "{} is {}; `CHORUS={} cargo xtask bench-peers` measures it",
+        "{} is {}; `cargo xtask bench-peers --bolt {}` measures it beside a plain release build",
         laid_out.display(),
         String::from_utf8_lossy(&version.stdout).trim(),
         laid_out.display()
@@ -118,9 +118,7 @@ fn decisions(root: &Path, folder: &Path, chorus: &Path) -> anyhow::Result<()> {
     backend.until_open(port)?;
     let ports = Ports::free()?;
     let plain = sides::chorus_at(root, folder, port, ports)?;
-    let mut command = Command::new(chorus);
-    command.args(plain.get_args());
-    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut command = sides::like(Command::new(chorus), &plain);
     let mut server = Server::start("chorus", &mut command, folder)?;
     server.until_ready(ports.management)?;
     tokio::runtime::Runtime::new()?.block_on(async {

@@ -55,9 +55,8 @@ fn counted(root: &Path, folder: &Path, backend: u16, streams: bool) -> anyhow::R
     let plain = sides::chorus_at(root, folder, backend, ports)?;
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=/dev/null"]);
-    command.arg(plain.get_program()).args(plain.get_args());
-    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let mut server = Server::start("chorus", &mut command, folder)?;
+    command.arg(plain.get_program());
+    let mut server = Server::start("chorus", &mut sides::like(command, &plain), folder)?;
     server.until_ready(ports.management)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut line = Line::to(ports.data);

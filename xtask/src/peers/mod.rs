@@ -104,9 +104,12 @@ fn wishes(words: &[&str]) -> anyhow::Result<Wishes> {
     while let Some(word) = words.next() {
         match (*word, words.next()) {
             ("--rounds", Some(number)) => wishes.rounds = number.parse()?,
+            ("--bolt", Some(program)) => wishes.peers.bolt = Some(PathBuf::from(program)),
             ("--litellm", Some(program)) => wishes.peers.litellm = Some(PathBuf::from(program)),
             ("--portkey", Some(program)) => wishes.peers.portkey = Some(PathBuf::from(program)),
-            _ => bail!("usage: cargo xtask bench-peers [--rounds N] [--litellm PROGRAM] [--portkey PROGRAM]"),
+            _ => bail!(
+                "usage: cargo xtask bench-peers [--rounds N] [--bolt PROGRAM] [--litellm PROGRAM] [--portkey PROGRAM]"
+            ),
         }
     }
     ensure!(wishes.rounds > 0, "--rounds takes at least 1");

@@ -8,6 +8,9 @@ use std::process::Command;
 /// Rules of six families of heuristic signals over one backend; also what the benchmark `overhead` serves.
 const CHORUS: &str = include_str!("../../../crates/chorus-server/benches/heuristics.yaml");
 
+/// The name of what `cargo xtask bolt` built.
+const BOLT: &str = "chorus-bolt";
+
 /// One way to the backend.
 pub(super) struct Side {
     pub(super) name: String,
@@ -26,9 +29,10 @@ impl Side {
     }
 }
 
-/// Programs of other gateways, where they were named.
+/// Programs besides, where they were named: another build of Chorus, and other gateways.
 #[derive(Default)]
 pub(super) struct Peers {
+    pub(super) bolt: Option<PathBuf>,
     pub(super) litellm: Option<PathBuf>,
     pub(super) portkey: Option<PathBuf>,
 }
@@ -38,6 +42,9 @@ pub(super) fn start(root: &Path, folder: &Path, peers: &Peers) -> anyhow::Result
     let port = process::free_port()?;
     let direct = side("direct", port, &mut super::backend_at(port)?, folder)?;
     let mut sides = vec![direct, nginx(folder, port)?, chorus(root, folder, port)?];
+    if let Some(program) = &peers.bolt {
+        sides.push(other_chorus(program, root, folder, port)?);
+    }
     if let Some(program) = &peers.litellm {
         sides.push(lite(program, folder, port)?);
     }
@@ -96,7 +103,23 @@ fn chorus(root: &Path, folder: &Path, backend: u16) -> anyhow::Result<Side> {
     side("chorus", ports.data, &mut chorus_at(root, folder, backend, ports)?, folder)
 }
 
-/// The same, not started yet.
+/// Another build of it, with files of its own.
+fn other_chorus(program: &Path, root: &Path, folder: &Path, backend: u16) -> anyhow::Result<Side> {
+    let folder = folder.join(BOLT);
+    fs::create_dir_all(&folder)?;
+    let ports = Ports::free()?;
+    let plain = chorus_at(root, &folder, backend, ports)?;
+    side(BOLT, ports.data, &mut like(Command::new(program), &plain), &folder)
+}
+
+/// A command with the arguments and the environment of another.
+pub(super) fn like(mut command: Command, other: &Command) -> Command {
+    command.args(other.get_args());
+    command.envs(other.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command
+}
+
+/// The same as [`chorus`], not started yet.
 pub(super) fn chorus_at(root: &Path, folder: &Path, backend: u16, ports: Ports) -> anyhow::Result<Command> {
     let config = folder.join("chorus.yaml");
     fs::write(&config, CHORUS)?;

@@ -38,17 +38,16 @@ pub(super) fn of(names: &[&str], sides: &[Vec<Round>]) -> String {
             value(|round| round.many.requests_per_second()),
         ));
     }
-    let find =
-        |wanted: &str| names.iter().zip(sides).find(|(name, _)| **name == wanted).map(|(_, side)| side);
-    if let (Some(nginx), Some(chorus)) = (find("nginx"), find("chorus")) {
-        text.push_str(&bounds(nginx, chorus));
+    let sides = || names.iter().zip(sides);
+    let nginx = sides().find(|(name, _)| **name == "nginx");
+    for (name, chorus) in sides().filter(|(name, _)| name.starts_with("chorus")) {
+        text.push_str(&nginx.map(|(_, nginx)| bounds(name, nginx, chorus)).unwrap_or_default());
     }
     text
 }
 
-fn bounds(nginx: &[Round], chorus: &[Round]) -> String {
-    let mut text =
-        "\n| what must be reached | bound | measured | load | |\n|---|---|---|---|---|\n".to_owned();
+fn bounds(name: &str, nginx: &[Round], chorus: &[Round]) -> String {
+    let mut text = format!("\n| what must be reached | bound | {name} | load | |\n|---|---|---|---|---|\n");
     for (what, bound, at_least, get) in BOUNDS {
         let ratio = median(chorus.iter().zip(nginx).map(|(ours, theirs)| get(ours) / get(theirs)).collect());
         let within = if at_least { ratio >= bound } else { ratio <= bound };
