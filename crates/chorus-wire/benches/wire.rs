@@ -10,7 +10,8 @@
 )]
 
 use chorus_wire::{
-    ChatReply, ChatRequest, Chunk, RequestLimits, SseDecoder, StreamIdentity, StreamRepair, sse, tokens,
+    ChatReply, ChatRequest, Chunk, ChunkReader, RequestLimits, SseDecoder, StreamIdentity, StreamRepair, sse,
+    tokens,
 };
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -112,7 +113,9 @@ fn answers(c: &mut Criterion) {
 fn streams(c: &mut Criterion) {
     let mut repair = StreamRepair::new(identity());
     repair.push(Chunk::parse(OPENING).unwrap());
-    measured(c, "chunk/read", || Chunk::parse(black_box(CHUNK)).unwrap());
+    measured(c, "chunk/read/any", || Chunk::parse(black_box(CHUNK)).unwrap());
+    let mut reader = ChunkReader::default();
+    measured(c, "chunk/read/like the one before", || reader.read(black_box(CHUNK)).unwrap());
     measured(c, "chunk/pass", || {
         let chunk = repair.push(Chunk::parse(black_box(CHUNK)).unwrap()).unwrap();
         sse::encode_object(chunk.body())
