@@ -46,17 +46,9 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
         .output()?;
     ensure!(failing.status.success(), "the load failed: {}", String::from_utf8_lossy(&failing.stdout));
     say("4 of 4: its code in the order of what ran");
-    let profiles =
-        fs::read_dir(&folder)?.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;
-    let profiles: Vec<PathBuf> =
-        profiles.into_iter().filter(|path| path.extension().is_some_and(|it| it == "fdata")).collect();
-    ensure!(profiles.len() > 1, "the build that counts has written {} counts", profiles.len());
-    let all = folder.join("all.fdata");
-    let merged = Command::new(sibling(&bolt, "merge-fdata")).args(&profiles).output()?;
-    ensure!(merged.status.success(), "merge-fdata: {}", String::from_utf8_lossy(&merged.stderr));
-    fs::write(&all, merged.stdout)?;
+    let counts = counts(&folder, &bolt)?;
     let mut lay_out = Command::new(&bolt);
-    lay_out.arg(&whole).arg("-o").arg(&laid_out).arg(format!("-data={}", all.display()));
+    lay_out.arg(&whole).arg("-o").arg(&laid_out).arg(format!("-data={}", counts.display()));
     lay_out.args(["-reorder-blocks=ext-tsp", "-reorder-functions=cdsort"]);
     lay_out.args(["-split-functions", "-split-all-cold", "-split-eh"]);
     done(&mut lay_out, &folder)?;
@@ -78,11 +70,6 @@ fn installed() -> anyhow::Result<String> {
         .chain(newest_first)
         .find(|name| process::is_installed(name))
         .context("llvm-bolt is not installed (Debian: apt-get install bolt-19, or a later version)")
-}
-
-/// Another program of the same version.
-fn sibling(bolt: &str, program: &str) -> String {
-    bolt.replace("llvm-bolt", program)
 }
 
 /// How a release build differs here: one unit, with the symbols that tell BOLT where code begins.
@@ -109,6 +96,24 @@ fn done(step: &mut Command, folder: &Path) -> anyhow::Result<()> {
     fs::write(folder.join("bolt.log"), &said)?;
     ensure!(output.status.success(), "llvm-bolt: {}", String::from_utf8_lossy(&said));
     Ok(())
+}
+
+/// What the loads have counted, each process in a file of its own, as one file.
+fn counts(folder: &Path, bolt: &str) -> anyhow::Result<PathBuf> {
+    let mut counts = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|it| it == "fdata") {
+            counts.push(path);
+        }
+    }
+    ensure!(counts.len() > 1, "the build that counts has written {} counts", counts.len());
+    // Another program of the same version.
+    let merged = Command::new(bolt.replace("llvm-bolt", "merge-fdata")).args(&counts).output()?;
+    ensure!(merged.status.success(), "merge-fdata: {}", String::from_utf8_lossy(&merged.stderr));
+    let all = folder.join("all.fdata");
+    fs::write(&all, merged.stdout)?;
+    Ok(all)
 }
 
 /// The rules of the benchmark, asked through several connections at once.
