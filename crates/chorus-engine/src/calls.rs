@@ -14,6 +14,7 @@ use crate::constrain;
 use crate::guard::Guard;
 use crate::ledger::{AttemptEnd, Entry, Ledger, Opening};
 use crate::mom::Mom;
+use crate::placed::placed;
 use crate::plugins::system_prompt;
 use crate::tailor::{self, OutputRule};
 use crate::tape::deck::Attempted;
@@ -170,7 +171,8 @@ impl LiveCalls {
     }
 
     async fn completed(&self, call: Call) -> Result<Reply, CallFault> {
-        let reply = self.persist(&call, Until::Whole, |turn| self.complete_once(&call, turn).boxed()).await?;
+        let reply =
+            self.persist(&call, Until::Whole, |turn| placed(|| self.complete_once(&call, turn))).await?;
         // What the client alone reads is not looked at here: no model acts on it.
         let is_last = matches!(call.role, CallRole::Direct | CallRole::Synthesis | CallRole::Repair);
         if let Some(guard) = self.guard.as_ref().filter(|_| !is_last) {
@@ -181,7 +183,7 @@ impl LiveCalls {
     }
 
     async fn streamed(&self, call: Call) -> Result<Live, CallFault> {
-        self.persist(&call, Until::Begun, |turn| self.stream_once(&call, turn).boxed()).await
+        self.persist(&call, Until::Begun, |turn| placed(|| self.stream_once(&call, turn))).await
     }
 
     async fn complete_once(&self, call: &Call, turn: Turn<'_>) -> Result<Reply, Missed> {
@@ -270,11 +272,11 @@ impl LiveCalls {
 
 impl ModelCalls for LiveCalls {
     fn complete(&self, call: Call) -> BoxFuture<'_, Result<Reply, CallFault>> {
-        self.completed(call).boxed()
+        placed(|| self.completed(call))
     }
 
     fn stream(&self, call: Call) -> BoxFuture<'_, Result<Live, CallFault>> {
-        self.streamed(call).boxed()
+        placed(|| self.streamed(call))
     }
 
     fn gather_until<'a>(

@@ -14,6 +14,7 @@ use crate::meters::Meters;
 use crate::mom::Mom;
 use crate::options::{Options, StartFault};
 use crate::parts;
+use crate::placed::placed;
 use crate::rollout::{self, Stage, Trial};
 use crate::run::{Inbound, Part, Run, Work};
 use crate::swap::{Serving, Workshop};
@@ -184,8 +185,7 @@ impl Engine {
         let (records, meters) = (self.records.clone(), Arc::clone(&life.mom.meters));
         let taping = self.taping(&life, &inbound);
         let alive = self.alive.token();
-        // Boxed at once: whatever takes a future by value moves all of its room.
-        let work = Box::pin(async move {
+        let work = placed(|| async move {
             let ledger = life.ledger.clone();
             let mut record = life.live(inbound).await;
             if chosen.is_tried {

@@ -12,6 +12,7 @@ use axum::extract::{MatchedPath, Request};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
+use chorus_engine::placed;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::header::ALLOW;
@@ -161,7 +162,7 @@ impl Service<Request> for Plane {
 
     fn call(&mut self, request: Request) -> Self::Future {
         let plane = self.clone();
-        Box::pin(async move { Ok(plane.answered(request).await) })
+        placed(|| async move { Ok(plane.answered(request).await) })
     }
 }
 
