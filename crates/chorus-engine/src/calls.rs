@@ -208,7 +208,7 @@ impl LiveCalls {
             return Err(empty.into());
         }
         entry.close(AttemptEnd::Answered, reply.usage, elapsed);
-        Ok(Reply { model: turn.model.id.to_string(), usage: entry.usage(), reply })
+        Ok(Reply { model: turn.model.id.as_str().to_owned(), usage: entry.usage(), reply })
     }
 
     async fn stream_once(&self, call: &Call, turn: Turn<'_>) -> Result<Live, Missed> {
@@ -223,7 +223,7 @@ impl LiveCalls {
         };
         let chunks = chunks.inspect_err(|missed| entry.fail(&missed.fault, started.elapsed()))?;
         turn.line.took(Until::Begun, started.elapsed());
-        Ok(Live { model: turn.model.id.to_string(), chunks: counted(chunks, entry, started) })
+        Ok(Live { model: turn.model.id.as_str().to_owned(), chunks: counted(chunks, entry, started) })
     }
 
     async fn seat(&self, seat: usize, call: Call) -> Member {

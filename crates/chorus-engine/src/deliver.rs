@@ -193,7 +193,7 @@ impl Delivery<'_> {
     fn answer_head(&self, selected: &str, draft: &Draft) -> AnswerHead {
         let (models_used, calls) = self.ledger.models();
         AnswerHead {
-            selected_model: selected.to_owned(),
+            selected_model: selected.into(),
             models_used,
             calls,
             latency_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),

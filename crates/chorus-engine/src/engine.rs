@@ -261,7 +261,7 @@ impl Engine {
             guard: Guard::of(&mom, inbound.request.model()),
             ledger: Ledger::on(self.deck(&mom, inbound.request.model())),
             mom,
-            id: RunId::new().to_string(),
+            id: RunId::new().into(),
             created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
             caller: self.callers.fetch_add(1, Ordering::Relaxed),
             tracing: inbound.tracing.clone(),

@@ -99,7 +99,7 @@ pub async fn evaluate(mom: &Mom, request: ChatRequest) -> Result<Evaluation, Fau
     };
     let served = routed.recipe.and_then(|at| mom.recipes.get(at));
     Ok(Evaluation {
-        recipe: routed.recipe_name(mom),
+        recipe: routed.recipe_name(mom).map(String::from),
         decision: decision.map(|d| d.name.clone()),
         algorithm: routed.algorithm(mom).to_owned(),
         plugins: decision

@@ -69,7 +69,7 @@ impl Life {
         let (calls, work) = (&at.scene.calls, at.work);
         let ask = form::held(work.form.as_ref(), &work.request);
         let streams = ask.stream();
-        let call = Call { model: model.to_string(), role: CallRole::Direct, ask, timeout: None };
+        let call = Call { model: model.as_str().to_owned(), role: CallRole::Direct, ask, timeout: None };
         let answer = if streams {
             Answer::Live(calls.stream(call).await?)
         } else {

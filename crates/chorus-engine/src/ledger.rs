@@ -8,6 +8,7 @@ use crate::tape::deck::Deck;
 use chorus_collab::{CallFault, CallRole, FaultKind};
 use chorus_spec::{MicroUsd, Pricing};
 use chorus_wire::Usage;
+use smol_str::SmolStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -28,9 +29,9 @@ pub struct Attempt {
     /// What it was for.
     pub role: CallRole,
     /// The logical model.
-    pub model: String,
+    pub model: SmolStr,
     /// The backend's name.
-    pub backend: String,
+    pub backend: SmolStr,
     /// Why it was made, where it is not the first of its call: a retry, a fallback, a hedge.
     pub cause: Option<String>,
     /// How it ended.
@@ -126,8 +127,8 @@ impl Ledger {
         let usage = estimate(0);
         let attempt = Attempt {
             role,
-            model: model.to_owned(),
-            backend: backend.to_owned(),
+            model: model.into(),
+            backend: backend.into(),
             cause: cause.map(str::to_owned),
             end: AttemptEnd::Open,
             usage,
@@ -167,7 +168,7 @@ impl Ledger {
 
     /// The models of all attempts, in the order of the first of each; and how many attempts there are.
     #[must_use]
-    pub(crate) fn models(&self) -> (Vec<String>, usize) {
+    pub(crate) fn models(&self) -> (Vec<SmolStr>, usize) {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         (models_of(rows.iter().map(|row| &row.attempt)), rows.len())
     }
@@ -251,8 +252,8 @@ impl Drop for Entry {
 }
 
 /// The models of these attempts, in the order of the first of each.
-pub(crate) fn models_of<'a>(attempts: impl Iterator<Item = &'a Attempt>) -> Vec<String> {
-    let mut models: Vec<String> = Vec::with_capacity(1);
+pub(crate) fn models_of<'a>(attempts: impl Iterator<Item = &'a Attempt>) -> Vec<SmolStr> {
+    let mut models: Vec<SmolStr> = Vec::with_capacity(1);
     for attempt in attempts {
         if !models.contains(&attempt.model) {
             models.push(attempt.model.clone());

@@ -255,11 +255,11 @@ fn route_head(mom: &Mom, request: &ChatRequest, routed: &Routed, work: &Work) ->
     let decision = routed.decision(mom);
     let won = routed.decided.as_ref().and_then(|d| d.verdict.winner.as_ref());
     RouteHead {
-        requested_model: request.model().to_owned(),
+        requested_model: request.model().into(),
         recipe: routed.recipe_name(mom),
         decision: routed.won(mom),
         confidence: won.filter(|w| decision.is_some_and(|d| *d.name == *w.name)).map(|w| w.confidence),
-        algorithm: routed.algorithm(mom).to_owned(),
+        algorithm: routed.algorithm(mom).into(),
         path: path(&routed.choice, work),
         reason: routed.reason.clone(),
         warnings: routed.warnings.clone(),

@@ -383,8 +383,8 @@ mod tests {
 
     fn record(requested: &str) -> RunRecord {
         let call = CallRecord {
-            model: "small".to_owned(),
-            backend: Some("main".to_owned()),
+            model: "small".into(),
+            backend: Some("main".into()),
             cause: Some("retry: upstream_status 503".to_owned()),
             usage: Usage { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10, estimated: false },
             cost_micro_usd: 13,
@@ -392,9 +392,9 @@ mod tests {
             ..CallRecord::default()
         };
         RunRecord {
-            requested_model: requested.to_owned(),
-            decision: Some("greet".to_owned()),
-            algorithm: Some("static".to_owned()),
+            requested_model: requested.into(),
+            decision: Some("greet".into()),
+            algorithm: Some("static".into()),
             calls: vec![call],
             degraded: vec!["budget_spent: max_calls".to_owned()],
             ..RunRecord::default()
@@ -436,7 +436,7 @@ mod tests {
         let meters = Meters::default();
         for n in 0..2 * MOST_NAMES {
             let mut record = record("auto");
-            record.decision = Some(format!("d{n}"));
+            record.decision = Some(format!("d{n}").into());
             meters.run(&record);
         }
         let text = meters.text(&[]);

@@ -26,7 +26,7 @@ impl Engine {
         let run = run.map_err(|why| store(&why, why.is_of_a_shared_place()))?;
         let text = format!("there is no run {}", outcome.run);
         let run = run.ok_or_else(|| Fault::new(Code::InvalidRequest, text).at("replay_id"))?;
-        outcome.decision = run.decision.clone();
+        outcome.decision = run.decision.as_deref().map(str::to_owned);
         if outcome.target == OutcomeTarget::Model {
             outcome.target_ref = Some(model_of(&run, outcome.target_ref.take())?);
         }
@@ -46,9 +46,9 @@ impl Engine {
 fn model_of(run: &RunRecord, named: Option<String>) -> Result<String, Fault> {
     let fault = |text: String| Fault::new(Code::InvalidRequest, text).at("target_ref");
     match (named, run.models.as_slice()) {
-        (Some(name), models) if models.contains(&name) => Ok(name),
+        (Some(name), models) if models.iter().any(|model| *model == name) => Ok(name),
         (Some(name), _) => Err(fault(format!("the run did not call the model `{name}`"))),
-        (None, [only]) => Ok(only.clone()),
+        (None, [only]) => Ok(only.to_string()),
         (None, models) => Err(fault(format!("the run called {} models: name one", models.len()))),
     }
 }

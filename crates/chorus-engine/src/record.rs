@@ -18,6 +18,7 @@ use chorus_store::{
     SignalState,
 };
 use chorus_wire::ChatRequest;
+use smol_str::SmolStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,8 +56,8 @@ impl Draft {
             notes: Notes::default(),
             record: RunRecord {
                 started_at_ms: millis(since_1970),
-                requested_model: request.model().to_owned(),
-                spec_digest: spec.digest.to_string(),
+                requested_model: request.model().into(),
+                spec_digest: spec.digest.word(),
                 streaming: request.stream(),
                 ..RunRecord::of(RunId::parse(id).unwrap_or_default())
             },
@@ -74,23 +75,20 @@ impl Draft {
         let record = &mut self.record;
         record.recipe = routed.recipe_name(mom);
         record.decision = routed.won(mom);
-        record.algorithm = Some(routed.algorithm(mom).to_owned());
-        record.path = Some(word(&routed.choice).to_owned());
+        record.algorithm = Some(routed.algorithm(mom).into());
+        record.path = Some(SmolStr::new_static(word(&routed.choice)));
         let Some(decided) = &routed.decided else { return };
         mom.meters.signals(&decided.timings);
         for timing in &decided.timings {
             match record.signals_us.get_mut(timing.family.as_str()) {
                 Some(all) => *all += timing.micros,
                 None => {
-                    record.signals_us.insert(timing.family.as_str().to_owned(), timing.micros);
+                    record.signals_us.insert(timing.family.as_str().into(), timing.micros);
                 }
             }
         }
-        record.signals = decided
-            .evidence
-            .iter()
-            .map(|(key, seen)| signal(key.shown().as_ref().to_owned(), seen))
-            .collect();
+        record.signals =
+            decided.evidence.iter().map(|(key, seen)| signal(SmolStr::new(key.shown()), seen)).collect();
         let trace = &decided.verdict.projections;
         let partitions = trace.partitions.iter().map(|p| (p.group_name.clone(), None, p.winner.clone()));
         let scores = trace.scores.iter().map(|s| (s.name.clone(), Some(s.total), None));
@@ -107,7 +105,7 @@ impl Draft {
     /// Who may not be called.
     pub(crate) fn removed(&mut self, removed: &[Removed]) {
         let removed = removed.iter().map(|removed| CheckRecord {
-            name: removed.constraint.to_owned(),
+            name: removed.constraint.into(),
             held: false,
             detail: Some(format!("{} removed: {}", removed.model, removed.reason)),
         });
@@ -181,7 +179,7 @@ impl Draft {
         record.calls = attempts.into_iter().map(call).collect();
         (record.status, record.error_code) = match ending {
             Ending::Answered => (RunStatus::Ok, None),
-            Ending::Failed(code) => (RunStatus::Failed, Some(code.as_str().to_owned())),
+            Ending::Failed(code) => (RunStatus::Failed, Some(code.as_str().into())),
             Ending::Cancelled => (RunStatus::Cancelled, None),
         };
         mom.meters.run(&self.record);
@@ -190,11 +188,11 @@ impl Draft {
 }
 
 fn name_artifact(record: &mut RunRecord, artifact: &Artifact) {
-    let text = |digest: &Option<Digest>| digest.as_ref().map(ToString::to_string);
+    let text = |digest: &Option<Digest>| digest.as_ref().map(Digest::word);
     record.bundle = text(&artifact.bundle);
     record.binding = text(&artifact.binding);
     record.lock = text(&artifact.lock);
-    record.operating_point = artifact.point(&record.requested_model).map(|it| it.name.clone());
+    record.operating_point = artifact.point(&record.requested_model).map(|it| it.name.as_str().into());
 }
 
 fn word(choice: &Choice) -> &'static str {
@@ -207,16 +205,14 @@ fn word(choice: &Choice) -> &'static str {
     }
 }
 
-fn signal(key: String, seen: &Observation) -> SignalRecord {
+fn signal(key: SmolStr, seen: &Observation) -> SignalRecord {
     let (state, reason, confidence, raw) = match seen {
         Observation::Matched { confidence, raw } => (SignalState::Matched, None, Some(*confidence), *raw),
         Observation::Unmatched { raw } => (SignalState::Unmatched, None, None, *raw),
         Observation::Absent(AbsentReason::Unsupported) => {
-            (SignalState::Absent, Some("not supported yet".to_owned()), None, None)
+            (SignalState::Absent, Some(SmolStr::new_static("not supported yet")), None, None)
         }
-        Observation::Absent(AbsentReason::Failed(why)) => {
-            (SignalState::Absent, Some(why.clone()), None, None)
-        }
+        Observation::Absent(AbsentReason::Failed(why)) => (SignalState::Absent, Some(why.into()), None, None),
     };
     SignalRecord { key, state, reason, confidence, raw }
 }
@@ -229,7 +225,7 @@ fn proof(proof: &chorus_policy::Proof) -> Proof {
     };
     let mut because = String::with_capacity(BECAUSE_BYTES);
     tell(&proof.tree, &mut because);
-    Proof { decision: proof.decision.to_string(), verdict: verdict.to_owned(), because }
+    Proof { decision: (*proof.decision).into(), verdict: SmolStr::new_static(verdict), because }
 }
 
 /// The rule in one line, each fact marked `+` (holds), `-` (does not) or `?` (unknown).
@@ -271,10 +267,10 @@ fn call(attempt: Attempt) -> CallRecord {
     let (status, error) = match &attempt.end {
         AttemptEnd::Answered => (CallStatus::Ok, None),
         AttemptEnd::Open | AttemptEnd::Failed(FaultKind::Cancelled, _) => (CallStatus::Cancelled, None),
-        AttemptEnd::Failed(kind, _) => (CallStatus::Failed, Some(fault_word(*kind).to_owned())),
+        AttemptEnd::Failed(kind, _) => (CallStatus::Failed, Some(SmolStr::new_static(fault_word(*kind)))),
     };
     CallRecord {
-        role: role_word(attempt.role).to_owned(),
+        role: SmolStr::new_static(role_word(attempt.role)),
         model: attempt.model,
         backend: Some(attempt.backend),
         cause: attempt.cause,

@@ -12,6 +12,7 @@ use crate::turns::Turns;
 use chorus_collab::fusion::FusionOverlay;
 use chorus_policy::Scope;
 use chorus_spec::{Decision, LooperKind, ModelId, Recipe};
+use smol_str::SmolStr;
 
 /// A request whose way is known.
 #[derive(Debug)]
@@ -67,16 +68,16 @@ impl Routed {
 
     /// The name of the recipe that was asked.
     #[must_use]
-    pub fn recipe_name(&self, mom: &Mom) -> Option<String> {
-        Some(mom.recipes.get(self.recipe?)?.recipe.name.clone())
+    pub fn recipe_name(&self, mom: &Mom) -> Option<SmolStr> {
+        Some(mom.recipes.get(self.recipe?)?.recipe.name.as_str().into())
     }
 
     /// What the client is told won: a decision, or the panel that it brought itself. Source: contract §2.1.
     #[must_use]
-    pub fn won(&self, mom: &Mom) -> Option<String> {
+    pub fn won(&self, mom: &Mom) -> Option<SmolStr> {
         match self.choice {
-            Choice::RequestPanel => Some("fusion_direct".to_owned()),
-            _ => self.decision(mom).map(|decision| decision.name.clone()),
+            Choice::RequestPanel => Some(SmolStr::new_static("fusion_direct")),
+            _ => self.decision(mom).map(|decision| decision.name.as_str().into()),
         }
     }
 

@@ -13,6 +13,7 @@ use chorus_policy::Verdict;
 use chorus_signals::Caller;
 use chorus_spec::{BudgetSettings, Retention};
 use chorus_wire::{ChatReply, ChatRequest, Chunk, Usage};
+use smol_str::SmolStr;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -228,15 +229,15 @@ impl Path {
 #[derive(Debug, Clone)]
 pub struct RouteHead {
     /// The name that the client asked for.
-    pub requested_model: String,
+    pub requested_model: SmolStr,
     /// The recipe that decided; `None` for a concrete model.
-    pub recipe: Option<String>,
+    pub recipe: Option<SmolStr>,
     /// The decision that won; `None` when the default model answers.
-    pub decision: Option<String>,
+    pub decision: Option<SmolStr>,
     /// Its confidence in 0..=1.
     pub confidence: Option<f64>,
     /// The contract's word for the algorithm.
-    pub algorithm: String,
+    pub algorithm: SmolStr,
     /// How the answer is made.
     pub path: Path,
     /// Why this way, for people.
@@ -257,9 +258,9 @@ pub struct RouteHead {
 #[derive(Debug, Clone, Default)]
 pub struct AnswerHead {
     /// The model that wrote the answer; empty for a fast response.
-    pub selected_model: String,
+    pub selected_model: SmolStr,
     /// Every model called, in the order of first call.
-    pub models_used: Vec<String>,
+    pub models_used: Vec<SmolStr>,
     /// Model calls made.
     pub calls: usize,
     /// Since the request came in.

@@ -1,15 +1,16 @@
 //! Small checked values: names, digests, money, places in a file, and text that waits for the environment.
 
+use smol_str::SmolStr;
 use std::fmt;
 
 /// The public name of a logical model, as written in `providers.models[].name`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
-pub struct ModelId(String);
+pub struct ModelId(SmolStr);
 
 impl ModelId {
     /// Takes the name as it is; the reader has checked that it is not empty.
-    pub fn new(name: impl Into<String>) -> Self {
+    pub fn new(name: impl Into<SmolStr>) -> Self {
         Self(name.into())
     }
 
@@ -29,14 +30,14 @@ impl fmt::Display for ModelId {
 /// `sha256:` and 64 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
-pub struct Digest(String);
+pub struct Digest(SmolStr);
 
 impl Digest {
     /// The digest of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         use sha2::Digest as _;
-        Self(format!("sha256:{}", hex::encode(sha2::Sha256::digest(bytes))))
+        Self(format!("sha256:{}", hex::encode(sha2::Sha256::digest(bytes))).into())
     }
 
     /// Reads the text form.
@@ -44,13 +45,21 @@ impl Digest {
     pub fn parse(text: &str) -> Option<Self> {
         let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
         let hex = text.strip_prefix("sha256:")?;
-        (hex.len() == 64 && hex.bytes().all(is_hex)).then(|| Self(text.to_owned()))
+        (hex.len() == 64 && hex.bytes().all(is_hex)).then(|| Self(text.into()))
     }
 
     /// The text form.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl Digest {
+    /// The text form, shared.
+    #[must_use]
+    pub fn word(&self) -> SmolStr {
+        self.0.clone()
     }
 }
 

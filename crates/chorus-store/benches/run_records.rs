@@ -48,14 +48,14 @@ const PROOFS: [(&str, &str, &str); 5] = [
 
 fn typical(started_at_ms: u64) -> RunRecord {
     let signal = |&(key, raw): &(&str, Option<f64>)| SignalRecord {
-        key: key.to_owned(),
+        key: key.into(),
         state: SignalState::Unmatched,
         raw,
         ..SignalRecord::default()
     };
     let proof = |&(decision, verdict, because): &(&str, &str, &str)| Proof {
-        decision: decision.to_owned(),
-        verdict: verdict.to_owned(),
+        decision: decision.into(),
+        verdict: verdict.into(),
         because: because.to_owned(),
     };
     let usage = Usage { prompt_tokens: 771, completion_tokens: 120, total_tokens: 891, estimated: false };
@@ -68,13 +68,13 @@ fn typical(started_at_ms: u64) -> RunRecord {
     RunRecord {
         started_at_ms,
         duration_ms: 12,
-        requested_model: "vllm-sr/auto".to_owned(),
-        recipe: Some("default".to_owned()),
-        decision: Some("rest".to_owned()),
-        algorithm: Some("static".to_owned()),
-        path: Some("decision".to_owned()),
-        models: vec!["small".to_owned()],
-        spec_digest: format!("sha256:{}", "ab".repeat(32)),
+        requested_model: "vllm-sr/auto".into(),
+        recipe: Some("default".into()),
+        decision: Some("rest".into()),
+        algorithm: Some("static".into()),
+        path: Some("decision".into()),
+        models: vec!["small".into()],
+        spec_digest: format!("sha256:{}", "ab".repeat(32)).into(),
         signals: SIGNALS.iter().map(signal).collect(),
         signals_us: SIGNALS
             .iter()
@@ -82,9 +82,9 @@ fn typical(started_at_ms: u64) -> RunRecord {
             .collect(),
         proof: PROOFS.iter().map(proof).collect(),
         calls: vec![CallRecord {
-            role: "direct".to_owned(),
-            model: "small".to_owned(),
-            backend: Some("main".to_owned()),
+            role: "direct".into(),
+            model: "small".into(),
+            backend: Some("main".into()),
             usage,
             latency_ms: 11,
             ..CallRecord::default()

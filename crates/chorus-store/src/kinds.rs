@@ -7,6 +7,7 @@
 
 use crate::{RunFilter, RunStatus};
 use rusqlite::{Connection, OptionalExtension, params};
+use smol_str::SmolStr;
 
 /// Most kinds that are remembered. Those of a configuration are few.
 const REMEMBERED: usize = 64;
@@ -15,13 +16,13 @@ const REMEMBERED: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kind {
     /// The decision that won.
-    pub(crate) decision: Option<String>,
+    pub(crate) decision: Option<SmolStr>,
     /// The model name that the client sent.
-    pub(crate) requested_model: String,
+    pub(crate) requested_model: SmolStr,
     /// How it ended.
     pub(crate) status: RunStatus,
     /// Digest of the configuration.
-    pub(crate) spec_digest: String,
+    pub(crate) spec_digest: SmolStr,
 }
 
 /// Numbers of kinds that were written lately.
@@ -58,8 +59,7 @@ fn kept(connection: &Connection, kind: &Kind) -> rusqlite::Result<Option<i64>> {
         "SELECT number FROM kinds
          WHERE requested_model = ?1 AND decision IS ?2 AND status = ?3 AND spec_digest = ?4",
     )?;
-    let words = params![kind.requested_model, kind.decision, kind.status.as_str(), kind.spec_digest];
-    query.query_row(words, |row| row.get(0)).optional()
+    query.query_row(words(kind), |row| row.get(0)).optional()
 }
 
 fn write(change: &Connection, kind: &Kind) -> rusqlite::Result<i64> {
@@ -67,7 +67,11 @@ fn write(change: &Connection, kind: &Kind) -> rusqlite::Result<i64> {
         .prepare_cached(
             "INSERT INTO kinds (requested_model, decision, status, spec_digest) VALUES (?1, ?2, ?3, ?4)",
         )?
-        .insert(params![kind.requested_model, kind.decision, kind.status.as_str(), kind.spec_digest])
+        .insert(words(kind))
+}
+
+fn words(kind: &Kind) -> (&str, Option<&str>, &str, &str) {
+    (kind.requested_model.as_str(), kind.decision.as_deref(), kind.status.as_str(), kind.spec_digest.as_str())
 }
 
 /// The kinds of which a filter speaks; `None` where it speaks of all.
@@ -97,10 +101,10 @@ mod tests {
 
     fn kind(requested_model: &str, decision: Option<&str>) -> Kind {
         Kind {
-            decision: decision.map(str::to_owned),
-            requested_model: requested_model.to_owned(),
+            decision: decision.map(SmolStr::new),
+            requested_model: requested_model.into(),
             status: RunStatus::Ok,
-            spec_digest: "sha256:abc".to_owned(),
+            spec_digest: "sha256:abc".into(),
         }
     }
 

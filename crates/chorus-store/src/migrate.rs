@@ -106,13 +106,14 @@ mod tests {
         let columns = "id, started_at_ms, requested_model, decision, status, spec_digest, record";
         let insert = format!("INSERT INTO runs ({columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
         let (id, at, status) = (record.id.as_str(), record.started_at_ms as i64, record.status.as_str());
-        let row = params![id, at, record.requested_model, record.decision, status, record.spec_digest, json];
+        let (model, digest) = (record.requested_model.as_str(), record.spec_digest.as_str());
+        let row = params![id, at, model, record.decision.as_deref(), status, digest, json];
         old.execute(&insert, row).unwrap();
     }
 
     #[test]
     fn every_older_version_keeps_its_records() {
-        let decisions = [None, Some("d".to_owned()), None];
+        let decisions = [None, Some("d".into()), None];
         let mut kept = decisions.map(|decision| RunRecord { decision, ..RunRecord::default() });
         kept[2].status = RunStatus::Failed;
         for version in 1..=SCRIPTS.len() {
@@ -135,7 +136,7 @@ mod tests {
             let list = |filter| rows::list(&old, &filter, &Page::default()).unwrap();
             let latest_first: Vec<RunRecord> = kept.iter().rev().cloned().collect();
             assert_eq!(list(RunFilter::default()), latest_first, "from {version}");
-            let of_d = RunFilter { decision: Some("d".to_owned()), ..RunFilter::default() };
+            let of_d = RunFilter { decision: Some("d".into()), ..RunFilter::default() };
             assert_eq!(list(of_d), kept[1..2], "from {version}");
             let failed = RunFilter { status: Some(RunStatus::Failed), ..RunFilter::default() };
             assert_eq!(list(failed), kept[2..], "from {version}");

@@ -7,6 +7,7 @@
 
 use chorus_wire::Usage;
 use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
 use std::collections::BTreeMap;
 
 /// Name of a run: `run_` and 32 hexadecimal digits, sortable by the time of creation to the millisecond.
@@ -49,6 +50,12 @@ impl Default for RunId {
     }
 }
 
+impl From<RunId> for String {
+    fn from(id: RunId) -> Self {
+        id.0
+    }
+}
+
 impl std::fmt::Display for RunId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
@@ -68,42 +75,42 @@ pub struct RunRecord {
     /// Live traffic, or a dry run that called no model.
     pub purpose: Purpose,
     /// The model name that the client sent.
-    pub requested_model: String,
+    pub requested_model: SmolStr,
     /// The recipe that served it.
-    pub recipe: Option<String>,
+    pub recipe: Option<SmolStr>,
     /// The decision that won.
-    pub decision: Option<String>,
+    pub decision: Option<SmolStr>,
     /// Its algorithm, such as `static` or `fusion`.
-    pub algorithm: Option<String>,
+    pub algorithm: Option<SmolStr>,
     /// How the answer came about, such as `direct`, `auto`, `fusion` or `fast_response`.
-    pub path: Option<String>,
+    pub path: Option<SmolStr>,
     /// Logical models that had a part in the answer.
-    pub models: Vec<String>,
+    pub models: Vec<SmolStr>,
     /// Digest of the configuration that was served.
-    pub spec_digest: String,
+    pub spec_digest: SmolStr,
     /// Identity of the bundle.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub bundle: Option<String>,
+    pub bundle: Option<SmolStr>,
     /// Digest of the binding.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub binding: Option<String>,
+    pub binding: Option<SmolStr>,
     /// Digest of the lock.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lock: Option<String>,
+    pub lock: Option<SmolStr>,
     /// The operating point that the request named.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub operating_point: Option<String>,
+    pub operating_point: Option<SmolStr>,
     /// Whether the client asked for a stream.
     pub streaming: bool,
     /// How it ended.
     pub status: RunStatus,
     /// Code of the error (a word, not an HTTP status), when it failed.
-    pub error_code: Option<String>,
+    pub error_code: Option<SmolStr>,
     /// Signals that were looked at.
     pub signals: Vec<SignalRecord>,
     /// How long each family of signals took, in microseconds.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub signals_us: BTreeMap<String, u64>,
+    pub signals_us: BTreeMap<SmolStr, u64>,
     /// Projections that were computed.
     pub projections: Vec<ProjectionRecord>,
     /// Why the decision won.
@@ -141,13 +148,13 @@ impl RunRecord {
             started_at_ms: 0,
             duration_ms: 0,
             purpose: Purpose::Live,
-            requested_model: String::new(),
+            requested_model: SmolStr::default(),
             recipe: None,
             decision: None,
             algorithm: None,
             path: None,
             models: Vec::new(),
-            spec_digest: String::new(),
+            spec_digest: SmolStr::default(),
             bundle: None,
             binding: None,
             lock: None,
@@ -213,12 +220,12 @@ impl RunStatus {
 #[serde(default)]
 pub struct SignalRecord {
     /// `type:name`, such as `domain:research`.
-    pub key: String,
+    pub key: SmolStr,
     /// What was found.
     pub state: SignalState,
     /// Why it is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    pub reason: Option<SmolStr>,
     /// How sure, in 0..=1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
@@ -259,9 +266,9 @@ pub struct ProjectionRecord {
 #[serde(default)]
 pub struct Proof {
     /// The decision.
-    pub decision: String,
+    pub decision: SmolStr,
     /// `true`, `false` or `unknown`.
-    pub verdict: String,
+    pub verdict: SmolStr,
     /// Why, in a few words.
     pub because: String,
 }
@@ -271,12 +278,12 @@ pub struct Proof {
 #[serde(default)]
 pub struct CallRecord {
     /// What it was for: `direct`, `panel`, `judge`, `synthesis`.
-    pub role: String,
+    pub role: SmolStr,
     /// The logical model.
-    pub model: String,
+    pub model: SmolStr,
     /// The backend's name within the model; never its address.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub backend: Option<String>,
+    pub backend: Option<SmolStr>,
     /// Why it was made, where it is not the first of its call: `retry: …`, `fallback: …`, `hedge`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
@@ -295,7 +302,7 @@ pub struct CallRecord {
     pub first_token_ms: Option<u64>,
     /// Code of its fault, when it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    pub error: Option<SmolStr>,
 }
 
 /// How a call ended.
@@ -316,7 +323,7 @@ pub enum CallStatus {
 #[serde(default)]
 pub struct CheckRecord {
     /// Its name, such as `context_window`.
-    pub name: String,
+    pub name: SmolStr,
     /// Whether it held.
     pub held: bool,
     /// What it removed or found, in a few words.

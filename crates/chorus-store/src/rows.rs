@@ -274,7 +274,7 @@ mod tests {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, Path::new(":memory:")).unwrap();
         let record = |decision: &str| RunRecord {
-            decision: Some(decision.to_owned()),
+            decision: Some(decision.into()),
             content: Some(crate::Content { prompt: "p".to_owned(), ..Default::default() }),
             ..RunRecord::default()
         };
@@ -312,8 +312,8 @@ mod tests {
         migrate(&mut connection, Path::new(":memory:")).unwrap();
         let records: Vec<RunRecord> = (0..40)
             .map(|at| RunRecord {
-                requested_model: format!("m{}", at % 7),
-                decision: Some(if at % 2 == 0 { "even" } else { "odd" }.to_owned()),
+                requested_model: format!("m{}", at % 7).into(),
+                decision: Some(if at % 2 == 0 { "even" } else { "odd" }.into()),
                 ..RunRecord::default()
             })
             .collect();
@@ -335,7 +335,7 @@ mod tests {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, Path::new(":memory:")).unwrap();
         let record = |at: usize| RunRecord {
-            requested_model: format!("m{at}"),
+            requested_model: format!("m{at}").into(),
             status: if at.is_multiple_of(3) { RunStatus::Failed } else { RunStatus::Ok },
             ..RunRecord::default()
         };

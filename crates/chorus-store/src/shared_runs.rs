@@ -432,7 +432,7 @@ mod tests {
     }
 
     fn record(number: usize) -> RunRecord {
-        RunRecord { requested_model: format!("{number:01000}"), ..RunRecord::default() }
+        RunRecord { requested_model: format!("{number:01000}").into(), ..RunRecord::default() }
     }
 
     #[tokio::test(start_paused = true)]

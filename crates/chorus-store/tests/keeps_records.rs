@@ -16,10 +16,10 @@ use std::sync::{Arc, Mutex};
 fn record(at: u64) -> RunRecord {
     RunRecord {
         started_at_ms: at,
-        requested_model: "vllm-sr/auto".to_owned(),
-        decision: Some(if at.is_multiple_of(2) { "even" } else { "odd" }.to_owned()),
+        requested_model: "vllm-sr/auto".into(),
+        decision: Some(if at.is_multiple_of(2) { "even" } else { "odd" }.into()),
         status: if at.is_multiple_of(5) { RunStatus::Failed } else { RunStatus::Ok },
-        spec_digest: "sha256:abc".to_owned(),
+        spec_digest: "sha256:abc".into(),
         ..RunRecord::default()
     }
 }
@@ -34,12 +34,12 @@ async fn a_record_comes_back_as_it_went() {
     let mut run = record(1);
     run.purpose = Purpose::DryRun;
     run.signals = vec![SignalRecord {
-        key: "domain:research".to_owned(),
+        key: "domain:research".into(),
         state: SignalState::Matched,
         confidence: Some(0.75),
         ..SignalRecord::default()
     }];
-    run.calls = vec![CallRecord { role: "panel".to_owned(), cost_micro_usd: 12, ..CallRecord::default() }];
+    run.calls = vec![CallRecord { role: "panel".into(), cost_micro_usd: 12, ..CallRecord::default() }];
     run.traces.insert("fusion".to_owned(), serde_json::json!({"judge": "parsed"}));
     store.append(run.clone()).await.unwrap();
     assert_eq!(store.get(&run.id).await.unwrap(), Some(run));

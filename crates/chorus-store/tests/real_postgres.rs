@@ -54,9 +54,9 @@ fn with_spool(place: &PostgresPlace, spool: SqliteRunStore, keep_for: Option<Dur
 fn record(decision: &str, at: u64) -> RunRecord {
     RunRecord {
         started_at_ms: at,
-        decision: Some(decision.to_owned()),
+        decision: Some(decision.into()),
         // A name that a client may send, and that a column of PostgreSQL cannot hold.
-        requested_model: "zażółć\0gęślą".to_owned(),
+        requested_model: "zażółć\0gęślą".into(),
         content: Some(Content { prompt: "p\0".to_owned(), ..Content::default() }),
         ..RunRecord::default()
     }
@@ -97,16 +97,17 @@ async fn two_replicas_that_start_at_once_share_records() {
     let before = Page { limit: 1, before: Some(latest[1].id.clone()) };
     assert_eq!(one.list(even, before).await.unwrap(), std::slice::from_ref(&records[594]));
     let named = RunFilter {
-        requested_model: Some(records[0].requested_model.clone()),
+        requested_model: Some(records[0].requested_model.clone().into()),
         since_ms: Some(599),
         ..RunFilter::default()
     };
     assert_eq!(one.list(named, Page::default()).await.unwrap(), std::slice::from_ref(&records[599]));
     // A name that no index takes whole: whoever sends one keeps nobody's records back.
     let long: String = (0..2_000).map(|n: u32| format!("{:08x}", n.wrapping_mul(2_654_435_761))).collect();
-    let long = RunRecord { requested_model: format!("ż{long}"), ..record("long", 700) };
+    let long = RunRecord { requested_model: format!("ż{long}").into(), ..record("long", 700) };
     one.append(long.clone()).await.unwrap();
-    let named = RunFilter { requested_model: Some(long.requested_model.clone()), ..RunFilter::default() };
+    let named =
+        RunFilter { requested_model: Some(long.requested_model.clone().into()), ..RunFilter::default() };
     assert_eq!(other.list(named, Page::default()).await.unwrap(), std::slice::from_ref(&long));
     let again = one.append(records[0].clone()).await;
     assert!(matches!(again, Err(StoreFault::Duplicate(id)) if id == records[0].id));

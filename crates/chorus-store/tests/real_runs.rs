@@ -33,9 +33,9 @@ fn now_ms() -> u64 {
 fn record(decision: &str, at: u64) -> RunRecord {
     RunRecord {
         started_at_ms: at,
-        decision: Some(decision.to_owned()),
+        decision: Some(decision.into()),
         // A name that a client may send.
-        requested_model: "zażółć\0 *:gęślą".to_owned(),
+        requested_model: "zażółć\0 *:gęślą".into(),
         content: Some(Content { prompt: "p\0".to_owned(), ..Content::default() }),
         ..RunRecord::default()
     }
@@ -69,7 +69,7 @@ async fn two_replicas_share_records() {
     let before = Page { limit: 1, before: Some(latest[1].id.clone()) };
     assert_eq!(one.list(even, before).await.unwrap(), std::slice::from_ref(&records[594]));
     let named = RunFilter {
-        requested_model: Some(records[0].requested_model.clone()),
+        requested_model: Some(records[0].requested_model.clone().into()),
         since_ms: Some(start + 599),
         ..RunFilter::default()
     };

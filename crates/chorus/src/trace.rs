@@ -42,9 +42,12 @@ pub(crate) fn calls(run: &RunRecord) -> String {
     rows.extend(run.calls.iter().map(|call| {
         let mark = if call.usage.estimated { "~" } else { "" };
         [
-            call.role.clone(),
-            call.model.clone(),
-            call.error.clone().unwrap_or_else(|| format!("{:?}", call.status).to_lowercase()),
+            call.role.to_string(),
+            call.model.to_string(),
+            call.error
+                .as_deref()
+                .map(str::to_owned)
+                .unwrap_or_else(|| format!("{:?}", call.status).to_lowercase()),
             format!("{mark}{}", call.usage.prompt_tokens),
             format!("{mark}{}", call.usage.completion_tokens),
             usd(call.cost_micro_usd),

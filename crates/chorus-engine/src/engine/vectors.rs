@@ -67,7 +67,7 @@ impl Engine {
         let (records, meters) = (self.records.clone(), Arc::clone(&life.mom.meters));
         self.alive.spawn(async move {
             let mut record = lived(life, &inbound.request, ask, told).await;
-            record.path = Some(PATH.to_owned());
+            record.path = Some(PATH.into());
             log(&record);
             record_in(records, &meters, record).await;
         });

@@ -179,8 +179,8 @@ impl ResponseCache {
         let text = |digest: &Option<Digest>| digest.as_ref().map(ToString::to_string).unwrap_or_default();
         let revision = &self.settings.revision;
         let context = [
-            ("recipe", routed.recipe_name(mom).unwrap_or_default()),
-            ("decision", routed.won(mom).unwrap_or_default()),
+            ("recipe", routed.recipe_name(mom).unwrap_or_default().to_string()),
+            ("decision", routed.won(mom).unwrap_or_default().to_string()),
             ("algorithm", routed.algorithm(mom).to_owned()),
             ("model", scene.model.as_ref().map(ToString::to_string).unwrap_or_default()),
             ("file", mom.spec.digest.to_string()),
@@ -386,10 +386,10 @@ fn team(caller: &Caller) -> String {
 
 fn labels(scene: &Scene, owner: Option<&str>) -> Labels {
     let (mom, routed) = (&scene.mom, &scene.routed);
-    let last = || scene.calls.ledger.attempts().last().map(|it| it.model.clone()).unwrap_or_default();
+    let last = || scene.calls.ledger.attempts().last().map(|it| it.model.to_string()).unwrap_or_default();
     Labels {
-        recipe: routed.recipe_name(mom).unwrap_or_default(),
-        decision: routed.won(mom).unwrap_or_default(),
+        recipe: routed.recipe_name(mom).unwrap_or_default().to_string(),
+        decision: routed.won(mom).unwrap_or_default().to_string(),
         model: scene.model.as_ref().map_or_else(last, ToString::to_string),
         requested_model: scene.asked.request.model().to_owned(),
         owner: owner.map(|owner| Digest::of(owner.as_bytes()).to_string()),

@@ -7,6 +7,7 @@ use chorus_collab::FaultKind;
 use chorus_select::live::{Deployment, Ended};
 use chorus_select::{LiveFigures, Needs};
 use chorus_store::{CallRecord, CallStatus, RunRecord};
+use smol_str::SmolStr;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -18,7 +19,7 @@ const DEPLOYMENTS_MOST: usize = 1_024;
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     /// By model and backend.
-    deployments: Mutex<BTreeMap<(String, String), Deployment>>,
+    deployments: Mutex<BTreeMap<(SmolStr, SmolStr), Deployment>>,
     seeds: AtomicU64,
 }
 
@@ -112,8 +113,8 @@ mod tests {
     fn attempt(end: AttemptEnd, first_ms: u64, whole_ms: u64, tokens: u64) -> Attempt {
         Attempt {
             role: CallRole::Direct,
-            model: "m".to_owned(),
-            backend: "b".to_owned(),
+            model: "m".into(),
+            backend: "b".into(),
             cause: None,
             end,
             usage: Usage { completion_tokens: tokens, ..Usage::default() },
@@ -158,9 +159,9 @@ mod tests {
     #[test]
     fn what_earlier_runs_have_shown_is_recalled_latest_last() {
         let call = |first_token_ms, latency_ms, status| CallRecord {
-            role: "direct".to_owned(),
-            model: "m".to_owned(),
-            backend: Some("b".to_owned()),
+            role: "direct".into(),
+            model: "m".into(),
+            backend: Some("b".into()),
             status,
             usage: Usage { completion_tokens: 11, ..Usage::default() },
             latency_ms,

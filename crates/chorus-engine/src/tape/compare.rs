@@ -87,8 +87,7 @@ mod tests {
         let was = RunRecord { duration_ms: 5, calls: vec![call(7, 1)], ..RunRecord::default() };
         let same = RunRecord { duration_ms: 9, calls: vec![call(7, 2)], ..RunRecord::default() };
         assert_eq!(differences(&was, &same), []);
-        let other =
-            RunRecord { decision: Some("d".to_owned()), calls: vec![call(8, 1)], ..RunRecord::default() };
+        let other = RunRecord { decision: Some("d".into()), calls: vec![call(8, 1)], ..RunRecord::default() };
         let found: Vec<(String, Value)> =
             differences(&was, &other).into_iter().map(|it| (it.path, it.is)).collect();
         assert_eq!(

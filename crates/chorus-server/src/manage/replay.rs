@@ -111,12 +111,12 @@ async fn aggregate(State(door): State<Door>, query: Result<Query<Wanted>, QueryR
         runs.iter().for_each(|run| *counts.entry(of(run)).or_default() += 1);
         counts
     };
-    let none = || "none".to_owned();
+    let or_none = |word: Option<&str>| word.unwrap_or("none").to_owned();
     let sum = |of: &dyn Fn(&RunRecord) -> u64| runs.iter().map(of).sum::<u64>();
     let body = json!({
         "runs": runs.len(),
-        "by_decision": count(&|run| run.decision.clone().unwrap_or_else(none)),
-        "by_model": count(&|run| run.models.last().cloned().unwrap_or_else(none)),
+        "by_decision": count(&|run| or_none(run.decision.as_deref())),
+        "by_model": count(&|run| or_none(run.models.last().map(AsRef::as_ref))),
         "by_state": count(&|run| lifecycle(run.status).to_owned()),
         "from_cache": runs.iter().filter(|run| cache(run).get("hit") == Some(&json!(true))).count(),
         "prompt_tokens": sum(&|run| run.usage.prompt_tokens),

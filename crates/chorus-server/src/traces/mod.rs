@@ -192,21 +192,21 @@ mod tests {
 
     fn run() -> RunRecord {
         let call = CallRecord {
-            model: "small".to_owned(),
-            role: "direct".to_owned(),
+            model: "small".into(),
+            role: "direct".into(),
             began_ms: 3,
             latency_ms: 20,
             first_token_ms: Some(9),
             status: CallStatus::Failed,
-            error: Some("timeout".to_owned()),
+            error: Some("timeout".into()),
             ..CallRecord::default()
         };
         RunRecord {
             started_at_ms: 1_000,
             duration_ms: 25,
-            requested_model: "vllm-sr/auto".to_owned(),
-            decision: Some("rest".to_owned()),
-            signals_us: [("keyword".to_owned(), 40), ("language".to_owned(), 60)].into(),
+            requested_model: "vllm-sr/auto".into(),
+            decision: Some("rest".into()),
+            signals_us: [("keyword".into(), 40), ("language".into(), 60)].into(),
             calls: vec![call],
             ..RunRecord::default()
         }

@@ -112,7 +112,7 @@ async fn a20_the_name_that_was_asked_for_comes_back() {
     assert!(told.is_whole().chunks.iter().all(is_alias), "{:?}", told.chunks);
     let record = house.record(answer.header("x-vsr-replay-id")).await;
     assert_eq!(
-        (record.requested_model.as_str(), record.models.as_slice()),
-        ("vllm-sr/auto", &["small".to_owned()][..])
+        (record.requested_model.as_str(), &record.models[..]),
+        ("vllm-sr/auto", &["small".into()][..])
     );
 }

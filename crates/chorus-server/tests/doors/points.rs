@@ -57,9 +57,9 @@ async fn halu_what_the_material_says_is_sent_and_the_record_names_the_artifact()
     assert_eq!(answer.json()["model"], NAME);
     let record = house.record(answer.header("x-vsr-replay-id")).await;
     assert_eq!(record.traces["grounded"]["unsupported"], 0);
-    assert_eq!(record.bundle, Some(Digest::of(b"bundle").to_string()));
-    assert_eq!(record.binding, Some(Digest::of(b"binding").to_string()));
-    assert_eq!(record.lock, Some(Digest::of(b"lock").to_string()));
+    assert_eq!(record.bundle, Some(Digest::of(b"bundle").word()));
+    assert_eq!(record.binding, Some(Digest::of(b"binding").word()));
+    assert_eq!(record.lock, Some(Digest::of(b"lock").word()));
     assert_eq!(record.operating_point.as_deref(), Some("point"));
 }
 

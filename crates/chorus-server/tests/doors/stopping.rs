@@ -88,5 +88,9 @@ async fn readiness_ends_before_the_door_closes() {
     let digest = house.get("/ready").await.json()["spec_digest"].as_str().map(str::to_owned);
     house.still_serves().await;
     let [record] = house.all_records(1).await.try_into().unwrap();
-    assert_eq!(Some(record.spec_digest), digest, "a record names the configuration that was served");
+    assert_eq!(
+        Some(record.spec_digest.as_str()),
+        digest.as_deref(),
+        "a record names the configuration that was served"
+    );
 }

@@ -289,7 +289,7 @@ fn conditions(filter: &RunFilter) -> Vec<Value> {
 }
 
 fn fits(run: &RunRecord, filter: &RunFilter) -> bool {
-    filter.decision.as_ref().is_none_or(|it| run.decision.as_ref() == Some(it))
+    filter.decision.as_deref().is_none_or(|it| run.decision.as_deref() == Some(it))
         && filter.requested_model.as_ref().is_none_or(|it| run.requested_model == *it)
         && filter.status.is_none_or(|it| run.status == it)
         && filter.spec_digest.as_ref().is_none_or(|it| run.spec_digest == *it)
@@ -307,10 +307,10 @@ mod tests {
         RunRecord {
             id: RunId::parse(&format!("run_{at:012x}70008000{number:012x}")).unwrap(),
             started_at_ms: at,
-            requested_model: "auto".to_owned(),
-            decision: Some(if at.is_multiple_of(2) { "even" } else { "odd" }.to_owned()),
+            requested_model: "auto".into(),
+            decision: Some(if at.is_multiple_of(2) { "even" } else { "odd" }.into()),
             status: if at.is_multiple_of(5) { RunStatus::Failed } else { RunStatus::Ok },
-            spec_digest: "sha256:abc".to_owned(),
+            spec_digest: "sha256:abc".into(),
             content: Some(Content { prompt: format!("é {at}"), ..Content::default() }),
             ..RunRecord::default()
         }

@@ -78,9 +78,9 @@ impl RedisRuns {
             step.arg(self.ttl_ms).arg(self.most);
             for record in part {
                 let (bare, content) = apart(record)?;
-                step.arg(record.id.as_str()).arg(record.started_at_ms).arg(&record.requested_model);
+                step.arg(record.id.as_str()).arg(record.started_at_ms).arg(record.requested_model.as_str());
                 step.arg(record.decision.as_deref().unwrap_or_default()).arg(record.status.as_str());
-                step.arg(&record.spec_digest).arg(bare).arg(content);
+                step.arg(record.spec_digest.as_str()).arg(bare).arg(content);
             }
             new.extend(self.step::<Vec<String>>(step).await?);
         }

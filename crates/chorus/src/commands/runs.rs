@@ -58,8 +58,8 @@ fn listing(runs: &[RunRecord]) -> String {
         [
             run.id.to_string(),
             status(run),
-            run.requested_model.clone(),
-            run.decision.clone().unwrap_or_else(|| "-".to_owned()),
+            run.requested_model.to_string(),
+            run.decision.as_deref().unwrap_or("-").to_owned(),
             run.calls.len().to_string(),
             run.usage.total_tokens.to_string(),
             usd(run.cost_micro_usd),
