@@ -5,7 +5,8 @@
 use crate::terminal::is_watched;
 use std::error::Error;
 use std::fmt::{self, Debug};
-use std::io::BufWriter;
+use std::io::{self, BufWriter, Write};
+use std::time::Duration;
 use tracing::field::{Field, Visit};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
@@ -16,12 +17,15 @@ use tracing_subscriber::fmt::format::{DefaultVisitor, Writer};
 /// Lines of the log that wait to be written (`max_log_lines`); a reader that does not read costs lines, and no answer.
 const LOG_LINES: usize = 8192;
 
+/// How long lines wait for others at most.
+const REST: Duration = Duration::from_millis(10);
+
 /// Starts the log, written by a thread of its own: lines that come together leave together. The rest of them leaves when
 /// the guard is dropped.
 pub(crate) fn start(filter: &str) -> WorkerGuard {
     let filter = EnvFilter::try_new(filter).unwrap_or_default();
     let lines = NonBlockingBuilder::default().buffered_lines_limit(LOG_LINES).thread_name("log");
-    let (writer, guard) = lines.finish(BufWriter::new(std::io::stderr()));
+    let (writer, guard) = lines.finish(Together(BufWriter::new(std::io::stderr())));
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     if is_watched() {
         log.init();
@@ -29,6 +33,22 @@ pub(crate) fn start(filter: &str) -> WorkerGuard {
         log.with_ansi(false).fmt_fields(Plain).init();
     }
     guard
+}
+
+/// Where lines leave together: the library's thread writes what waits and then flushes, and has a rest here. Without it the
+/// thread would look for the next line again and again, on a core that has answers to give.
+struct Together<W>(W);
+
+impl<W: Write> Write for Together<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.0.flush();
+        std::thread::sleep(REST);
+        flushed
+    }
 }
 
 /// Fields without colours, as the library writes them; numbers and plain words without its detour by way of styles.
@@ -104,7 +124,6 @@ fn is_bare(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{self, Write};
     use std::sync::{Arc, Mutex};
 
     /// Keeps what is written.
