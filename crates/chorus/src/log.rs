@@ -25,7 +25,7 @@ const REST: Duration = Duration::from_millis(10);
 pub(crate) fn start(filter: &str) -> WorkerGuard {
     let filter = EnvFilter::try_new(filter).unwrap_or_default();
     let lines = NonBlockingBuilder::default().buffered_lines_limit(LOG_LINES).thread_name("log");
-    let (writer, guard) = lines.finish(Together(BufWriter::new(std::io::stderr())));
+    let (writer, guard) = lines.finish(Together(BufWriter::new(io::stderr())));
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     if is_watched() {
         log.init();
