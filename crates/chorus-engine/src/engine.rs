@@ -239,7 +239,7 @@ impl Engine {
             ..life
         };
         let record = parts::unheard(life.live(inbound), parts).await;
-        Ok((record, deck.strayed()))
+        Ok((*record, deck.strayed()))
     }
 
     /// Where the content of a run goes, if it is kept.
@@ -368,7 +368,7 @@ impl Engine {
 
 /// Keeps a run's record, where records are kept; nobody waits until it is safe, and what goes wrong there is counted and
 /// the log's, not the answer's.
-async fn record_in(records: Option<Arc<dyn RunStore>>, meters: &Arc<Meters>, record: RunRecord) {
+async fn record_in(records: Option<Arc<dyn RunStore>>, meters: &Arc<Meters>, record: Box<RunRecord>) {
     if let Some(records) = records {
         records.hand_over(record, Arc::clone(meters) as Arc<dyn Losses>).await;
     }

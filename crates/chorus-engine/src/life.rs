@@ -30,6 +30,7 @@ use crate::served::{Asked, Depth};
 use crate::trace_context::{RunTrace, Tracing};
 use chorus_signals::Caller;
 use chorus_spec::BudgetSettings;
+use chorus_store::RunRecord;
 use chorus_wire::ChatRequest;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
@@ -77,7 +78,7 @@ pub struct Life {
 
 impl Life {
     /// Lives it to its end, and returns what is to be recorded.
-    pub async fn live(self, inbound: Inbound) -> chorus_store::RunRecord {
+    pub async fn live(self, inbound: Inbound) -> Box<RunRecord> {
         let mut draft = Draft::new(&self.id, &self.mom.spec, &inbound.request, self.created);
         let ended = {
             let stages = pin!(AssertUnwindSafe(self.stages(inbound, &mut draft)).catch_unwind());
@@ -110,12 +111,7 @@ impl Life {
     }
 
     /// The record, once all has been settled.
-    pub(crate) fn recorded(
-        &self,
-        draft: Draft,
-        ending: Ending,
-        elapsed: Duration,
-    ) -> chorus_store::RunRecord {
+    pub(crate) fn recorded(&self, draft: Draft, ending: Ending, elapsed: Duration) -> Box<RunRecord> {
         let attempts = self.ledger.attempts();
         self.mom.selection.board.settle(&attempts);
         let record = draft.finish(ending, &self.mom, attempts, elapsed);
@@ -136,8 +132,8 @@ impl Life {
         if let Some(guard) = &self.guard {
             Box::pin(guard.admit(&request)).await?;
         }
-        let adviser = Some(self.adviser(&request, &budget));
-        let asked = Asked { request: Arc::clone(&request), caller, adviser, session };
+        let adviser = self.mom.asks_models.then(|| self.adviser(&request, &budget));
+        let asked = Asked { request: Arc::clone(&request), caller, adviser, session, dry: false };
         let mut routed = route(&self.mom, &asked, Depth::Lazy).await?;
         choosing::see(&self.mom, &mut routed, &asked).await;
         let routed = Arc::new(routed);

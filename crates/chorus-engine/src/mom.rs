@@ -28,6 +28,8 @@ pub struct Mom {
     pub control_headers: BTreeSet<String>,
     /// Its recipes, in order.
     pub recipes: Vec<ServedRecipe>,
+    /// Whether a signal or a choice asks a model before the route is known.
+    pub(crate) asks_models: bool,
     /// Its backends.
     pub backends: Backends,
     /// What one request may spend.

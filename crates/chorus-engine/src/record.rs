@@ -39,7 +39,8 @@ pub(crate) enum Ending {
 /// A run record in the making.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    record: RunRecord,
+    /// In a box, because it is handed on whole, from the life to whoever keeps it.
+    record: Box<RunRecord>,
     routed: Option<Arc<Routed>>,
     budget: Option<(Arc<Budget>, Ended)>,
     /// What plugins did.
@@ -54,13 +55,13 @@ impl Draft {
             routed: None,
             budget: None,
             notes: Notes::default(),
-            record: RunRecord {
+            record: Box::new(RunRecord {
                 started_at_ms: millis(since_1970),
                 requested_model: request.model().into(),
                 spec_digest: spec.digest.word(),
                 streaming: request.stream(),
                 ..RunRecord::of(RunId::parse(id).unwrap_or_default())
-            },
+            }),
         }
     }
 
@@ -161,7 +162,7 @@ impl Draft {
         mom: &Mom,
         attempts: Vec<Attempt>,
         elapsed: Duration,
-    ) -> RunRecord {
+    ) -> Box<RunRecord> {
         if let Some(routed) = self.routed.take() {
             self.write_route(mom, &routed);
         }

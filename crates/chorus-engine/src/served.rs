@@ -54,17 +54,19 @@ pub struct Asked {
     pub request: Arc<ChatRequest>,
     /// The caller, where somebody vouches for one.
     pub caller: Option<Arc<Caller>>,
-    /// Who asks models for signals; nobody in a dry run.
+    /// Who asks models for signals and choices; nobody in a dry run, nor where the file has no such question.
     pub adviser: Option<Adviser>,
     /// Which conversation it belongs to, in the client's words.
     pub session: SessionWords,
+    /// Whether nobody is called, and nothing counted.
+    pub dry: bool,
 }
 
 impl Asked {
     /// A request of nobody known that no model is asked about.
     #[must_use]
     pub fn dry(request: Arc<ChatRequest>) -> Self {
-        Self { request, caller: None, adviser: None, session: SessionWords::default() }
+        Self { request, caller: None, adviser: None, session: SessionWords::default(), dry: true }
     }
 }
 

@@ -274,6 +274,7 @@ impl Workshop {
             self.shelf.served(&spec.global, &options.env, &self.upstream)?
         };
         Ok(Mom {
+            asks_models: recipes.iter().any(ServedRecipe::asks_models) || selection.asks_models(),
             control_headers: spec.control_headers(),
             spec,
             recipes,

@@ -118,7 +118,7 @@ fn kept(runtime: &Runtime, store: &SqliteRunStore, together: usize) -> Duration 
         let part = records.drain(rest..).map(|record| {
             let store = store.clone();
             let losses = Arc::clone(&losses);
-            runtime.spawn(async move { store.hand_over(record, losses).await })
+            runtime.spawn(async move { store.hand_over(Box::new(record), losses).await })
         });
         let part: Vec<_> = part.collect();
         runtime.block_on(async {

@@ -37,10 +37,10 @@ impl Row {
     ///
     /// # Errors
     /// [`StoreFault::Json`].
-    pub(crate) fn of(record: RunRecord) -> Result<Self, StoreFault> {
+    pub(crate) fn of(record: Box<RunRecord>) -> Result<Self, StoreFault> {
         let mut json = Vec::with_capacity(USUAL_BYTES);
         serde_json::to_writer(&mut json, &record)?;
-        let RunRecord { id, started_at_ms, decision, requested_model, status, spec_digest, .. } = record;
+        let RunRecord { id, started_at_ms, decision, requested_model, status, spec_digest, .. } = *record;
         Ok(Self { id, started_at_ms, kind: Kind { decision, requested_model, status, spec_digest }, json })
     }
 }
@@ -258,7 +258,7 @@ pub(crate) fn fault(error: &rusqlite::Error) -> StoreFault {
 #[cfg(test)]
 pub(crate) fn insert(connection: &Connection, record: &RunRecord) -> Result<(), StoreFault> {
     let mut kinds = Kinds::default();
-    let row = Row::of(record.clone())?;
+    let row = Row::of(Box::new(record.clone()))?;
     Insertion::begin(connection, &mut kinds, None).map_err(|e| fault(&e))?.write(&row)
 }
 

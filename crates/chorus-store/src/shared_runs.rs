@@ -163,8 +163,8 @@ impl RunStore for SharedRunStore {
         Box::pin(submit(&self.jobs, move |done| Job::Append(Box::new(record), done)))
     }
 
-    fn hand_over(&self, record: RunRecord, losses: Arc<dyn Losses>) -> BoxFuture<'_, ()> {
-        let job = Job::Append(Box::new(record), Done::Losses(losses));
+    fn hand_over(&self, record: Box<RunRecord>, losses: Arc<dyn Losses>) -> BoxFuture<'_, ()> {
+        let job = Job::Append(record, Done::Losses(losses));
         Box::pin(async move {
             if let Err(SendError(Job::Append(_, done))) = self.jobs.send(job).await {
                 tell(done, Err(StoreFault::Closed));

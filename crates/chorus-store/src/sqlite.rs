@@ -136,14 +136,14 @@ impl SqliteRunStore {
 
 impl RunStore for SqliteRunStore {
     fn submit(&self, record: RunRecord) -> BoxFuture<'_, Result<Receipt, StoreFault>> {
-        let row = Row::of(record);
+        let row = Row::of(Box::new(record));
         Box::pin(async move {
             let row = row?;
             submit(&self.jobs, |done| Job::Append(row, done)).await
         })
     }
 
-    fn hand_over(&self, record: RunRecord, losses: Arc<dyn Losses>) -> BoxFuture<'_, ()> {
+    fn hand_over(&self, record: Box<RunRecord>, losses: Arc<dyn Losses>) -> BoxFuture<'_, ()> {
         let job = match Row::of(record) {
             Ok(row) => Job::Append(row, Done::Losses(losses)),
             Err(fault) => {

@@ -165,9 +165,9 @@ pub trait RunStore: Send + Sync {
 
     /// Hands a record over without waiting until it is safe; returns as soon as there is room for it. `losses` hears of it
     /// where it is not kept. [`flush`](Self::flush) waits for it as for any other.
-    fn hand_over(&self, record: RunRecord, losses: Arc<dyn Losses>) -> BoxFuture<'_, ()> {
+    fn hand_over(&self, record: Box<RunRecord>, losses: Arc<dyn Losses>) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            if let Err(fault) = self.append(record).await {
+            if let Err(fault) = self.append(*record).await {
                 losses.lost(&fault);
             }
         })

@@ -149,9 +149,9 @@ async fn records_that_are_handed_over_are_there_after_a_flush_and_losses_are_tol
     // More than wait at once.
     let runs: Vec<RunRecord> = (0..2 * QUEUE as u64).map(record).collect();
     for run in &runs {
-        store.hand_over(run.clone(), Arc::clone(&lost) as Arc<dyn Losses>).await;
+        store.hand_over(Box::new(run.clone()), Arc::clone(&lost) as Arc<dyn Losses>).await;
     }
-    store.hand_over(runs[7].clone(), Arc::clone(&lost) as Arc<dyn Losses>).await;
+    store.hand_over(Box::new(runs[7].clone()), Arc::clone(&lost) as Arc<dyn Losses>).await;
     store.flush().await.unwrap();
     assert_eq!(*lost.0.lock().unwrap(), [StoreFault::Duplicate(runs[7].id.clone()).to_string()]);
     for run in [&runs[0], runs.last().unwrap()] {

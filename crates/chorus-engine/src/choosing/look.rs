@@ -18,7 +18,7 @@ use std::time::Instant;
 
 /// Looks at a request as far as its decision's selector needs it, and goes on with the decision of an open tool call.
 pub(crate) async fn see(mom: &Mom, routed: &mut Routed, asked: &Asked) {
-    routed.sight.dry = asked.adviser.is_none();
+    routed.sight.dry = asked.dry;
     routed.sight.session = session(mom, routed, asked).await;
     if let Some((at, reason)) = held(mom, routed) {
         routed.choice = Choice::Decision(at);

@@ -83,7 +83,7 @@ async fn lived(
     request: &ChatRequest,
     ask: VectorsAsk,
     mut told: oneshot::Sender<Result<RawObject, Fault>>,
-) -> RunRecord {
+) -> Box<RunRecord> {
     let draft = Draft::new(&life.id, &life.mom.spec, request, life.created);
     let outcome = tokio::select! {
         biased;

@@ -101,6 +101,11 @@ impl Selection {
     pub(crate) fn of(&self, recipe: usize, decision: usize) -> Option<&Ready> {
         self.ready.get(&(recipe, decision))
     }
+
+    /// Whether a decision has a model choose.
+    pub(crate) fn asks_models(&self) -> bool {
+        self.ready.values().any(|ready| ready.prompt.is_some())
+    }
 }
 
 fn prepared(

@@ -146,7 +146,7 @@ impl RunStore for TracedStore {
         self.records.submit(record)
     }
 
-    fn hand_over(&self, record: RunRecord, losses: Arc<dyn Losses>) -> BoxFuture<'_, ()> {
+    fn hand_over(&self, record: Box<RunRecord>, losses: Arc<dyn Losses>) -> BoxFuture<'_, ()> {
         self.traces.take(&record);
         self.records.hand_over(record, losses)
     }
