@@ -37,7 +37,7 @@ cargo xtask looper-runs [--kept] [NAME …] docs/loopers/runs, from ten real que
 cargo xtask bench [NAME …]       the benchmarks behind the figures of docs/benchmarks.md
 cargo xtask bench-peers [--rounds N] [--bolt PROGRAM] [--litellm PROGRAM] [--portkey PROGRAM] Chorus against nginx and a direct connection, with wrk
 cargo xtask bench-instructions     how many instructions a request and a streamed chunk take, counted by valgrind
-cargo xtask bolt                 a release build whose code is laid out by what runs, with llvm-bolt
+cargo xtask bolt [--cpu NAME]    a release build whose code is laid out by what runs, with llvm-bolt; for processors like that one
 cargo xtask endurance [--minutes N] [--drift PERCENT]  Chorus under load with a backend that fails; memory, sockets, records, usage
 cargo xtask crash [--times N]    Chorus killed under load, over and over; records and waiting workflows";
 
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         ["looper-runs", names @ ..] => runs::run(&root(), names),
         ["bench-peers", rest @ ..] => peers::run(&root(), rest),
         ["bench-instructions"] => peers::instructions(&root()),
-        ["bolt"] => peers::bolt(&root()),
+        ["bolt", words @ ..] => peers::bolt(&root(), words),
         ["bench-upstream", rest @ ..] => peers::backend(rest),
         ["endurance", rest @ ..] => endurance::run(&root(), rest),
         ["crash", rest @ ..] => crash::run(&root(), rest),

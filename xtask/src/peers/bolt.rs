@@ -9,7 +9,7 @@ use super::{backend_at, load, sides};
 use crate::line::{End, Line};
 use crate::process::{self, Ports, Server};
 use crate::say;
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,11 +26,16 @@ const FAILING: &str = "1";
 const VERSIONS: std::ops::Range<u32> = 15..40;
 
 /// Builds it, and says where it is.
-pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
+pub(crate) fn run(root: &Path, words: &[&str]) -> anyhow::Result<()> {
+    let cpu = match words {
+        [] => None,
+        ["--cpu", cpu] => Some(*cpu),
+        _ => bail!("usage: cargo xtask bolt [--cpu NAME], such as x86-64-v3 or native"),
+    };
     let bolt = installed()?;
     let folder = process::folder(root, "bolt")?;
     say("1 of 4: a build of all crates as one");
-    let whole = build(root)?;
+    let whole = build(root, cpu)?;
     let (instrumented, laid_out) = (folder.join("instrumented"), folder.join("chorus"));
     let profile = folder.join("profile");
     say("2 of 4: a build that counts what it runs");
@@ -76,11 +81,12 @@ fn installed() -> anyhow::Result<String> {
 const PROFILE: [&str; 3] =
     ["profile.release.lto='fat'", "profile.release.codegen-units=1", "profile.release.strip='none'"];
 
-/// A build that BOLT can work on.
-fn build(root: &Path) -> anyhow::Result<PathBuf> {
+/// A build that BOLT can work on. It runs on every processor of the architecture where none is named.
+fn build(root: &Path, cpu: Option<&str>) -> anyhow::Result<PathBuf> {
+    let cpu = cpu.map(|cpu| format!("build.rustflags=['-Ctarget-cpu={cpu}']"));
     let built = Command::new("cargo")
         .args(["rustc", "--release", "--package", "chorus", "--bin", "chorus"])
-        .args(PROFILE.iter().flat_map(|change| ["--config", change]))
+        .args(PROFILE.into_iter().chain(cpu.as_deref()).flat_map(|change| ["--config", change]))
         // Relocations, without which no code can be moved.
         .args(["--", "-Clink-arg=-Wl,--emit-relocs"])
         .current_dir(root)

@@ -81,8 +81,8 @@ pub(crate) fn instructions(root: &Path) -> anyhow::Result<()> {
 }
 
 /// Lays the code out, and says where the result is.
-pub(crate) fn bolt(root: &Path) -> anyhow::Result<()> {
-    bolt::run(root)
+pub(crate) fn bolt(root: &Path, words: &[&str]) -> anyhow::Result<()> {
+    bolt::run(root, words)
 }
 
 /// This program as the scripted backend, at that port.
