@@ -53,9 +53,7 @@ impl Digest {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
 
-impl Digest {
     /// The text form, shared.
     #[must_use]
     pub fn word(&self) -> SmolStr {
