@@ -39,8 +39,8 @@ const LINGERS: usize = 10;
 const MANY: usize = 16;
 
 /// Bytes of a page of a new file. Each page is two writes to the log, and a usual record has 2 KB: larger pages are fewer
-/// writes, but an index is written by the page, however little of it changed. A record of 1,000 takes 8.7 µs of processor
-/// time with pages of 8 KiB, 6.8 with 16, 6.4 with 32; one record alone writes four pages.
+/// writes, but an index is written by the page, however little of it changed. One of 1,000 takes
+/// 7.3 µs of the thread with pages of 8 KiB, 5.9 with 16 (`benches/run_records.rs`); one record alone writes four pages.
 const PAGE_BYTES: u32 = 16_384;
 
 /// Pages of the write-ahead log after which they are moved into the file (16 MiB): pages of the indexes that every record
